@@ -1,0 +1,106 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// A row compares one operation of ours with the same operation of a peer.
+type row struct {
+	ID   string  // as in DESIGN.md section 9 and the README
+	What string  // the operation, for a reader
+	Peer string  // what 1.0 is
+	Goal float64 // the ratio must not exceed it; 0 prints without judging
+	// Cores is how many free cores the figure needs; with fewer the row is
+	// printed and never judged.
+	Cores int
+	// Prepare builds both sides, each running its operation n times. The pair is
+	// used by one goroutine and released by the last function.
+	Prepare func(dir string) (ours, peer func(n int) error, release func(), err error)
+}
+
+// A result is one measured row. Times are nanoseconds an operation.
+type result struct {
+	ID     string  `json:"id"`
+	What   string  `json:"what"`
+	Peer   string  `json:"peer"`
+	Ours   float64 `json:"ours_ns"`
+	Theirs float64 `json:"peer_ns"`
+	Ratio  float64 `json:"ratio"`
+	Spread float64 `json:"spread"` // half the interquartile range of the rounds' ratios
+	Goal   float64 `json:"goal,omitempty"`
+	Rounds int     `json:"rounds"`
+	Judged bool    `json:"judged"`
+	Error  string  `json:"error,omitempty"`
+}
+
+// missed reports whether the goal is missed by more than the spread.
+func (r result) missed() bool {
+	return r.Error != "" || r.Judged && r.Goal > 0 && r.Ratio-r.Spread > r.Goal
+}
+
+// measure runs the two sides in turn, so that whatever else the machine does
+// falls on both, and takes the median of the per-round ratios.
+func measure(r row, dir string, rounds int, slice time.Duration) (result, error) {
+	res := result{ID: r.ID, What: r.What, Peer: r.Peer, Goal: r.Goal, Rounds: rounds, Judged: r.Cores <= runtime.NumCPU()}
+	ours, peer, release, err := r.Prepare(dir)
+	if err != nil {
+		return res, fmt.Errorf("%s: %w", r.ID, err)
+	}
+	defer release()
+	n, err := calibrate(peer, slice)
+	if err != nil {
+		return res, fmt.Errorf("%s: peer: %w", r.ID, err)
+	}
+	if _, err := timed(ours, 1+n/10); err != nil {
+		return res, fmt.Errorf("%s: %w", r.ID, err)
+	}
+	var a, b, ratios []float64
+	for round := range rounds {
+		first, second := ours, peer
+		if round%2 == 1 {
+			first, second = peer, ours
+		}
+		t1, err1 := timed(first, n)
+		t2, err2 := timed(second, n)
+		if err := cmp.Or(err1, err2); err != nil {
+			return res, fmt.Errorf("%s: %w", r.ID, err)
+		}
+		if round%2 == 1 {
+			t1, t2 = t2, t1
+		}
+		a, b, ratios = append(a, t1), append(b, t2), append(ratios, t1/t2)
+	}
+	res.Ours, res.Theirs, res.Ratio = quantile(a, 0.5), quantile(b, 0.5), quantile(ratios, 0.5)
+	res.Spread = (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2
+	return res, nil
+}
+
+// calibrate finds how many operations fill one slice.
+func calibrate(f func(int) error, slice time.Duration) (int, error) {
+	for n := 1; ; n *= 2 {
+		start := time.Now()
+		if err := f(n); err != nil {
+			return 0, err
+		}
+		if d := time.Since(start); d >= slice/2 || n >= 1<<24 {
+			return max(1, int(float64(n)*float64(slice)/float64(max(d, 1)))), nil
+		}
+	}
+}
+
+// timed returns nanoseconds an operation.
+func timed(f func(int) error, n int) (float64, error) {
+	start := time.Now()
+	err := f(n)
+	return float64(time.Since(start).Nanoseconds()) / float64(n), err
+}
+
+// quantile of a copy, by nearest rank.
+func quantile(values []float64, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[int(q*float64(len(sorted)-1)+0.5)]
+}
