@@ -1,0 +1,83 @@
+package namespace
+
+import (
+	"reflect"
+	"slices"
+)
+
+// aliasPair says that two places hold the same directory although different
+// providers serve them.
+type aliasPair struct{ a, b Path }
+
+// markShared notes which providers are mounted more than once.
+func (n *Namespace) markShared() {
+	for i, m := range n.mounts {
+		// Comparing values of a type that cannot be compared panics.
+		if !reflect.ValueOf(m.provider).Comparable() {
+			continue
+		}
+		for _, o := range n.mounts[:i] {
+			if o.provider == m.provider {
+				o.identical, m.identical, n.shared = true, true, true
+			}
+		}
+	}
+}
+
+// Aliases returns the other paths of the object at p that the table knows of:
+// the same provider mounted at several places, as it is where one granted
+// directory lies inside another. A policy must allow an operation at all of
+// them. Hard links, and bind mounts that are invisible to the table, are not
+// known. It returns nil, and does not allocate, when no provider is mounted
+// twice.
+func (n *Namespace) Aliases(p Path) []Path {
+	if n == nil || p.s == "" || !n.shared && len(n.aliases) == 0 {
+		return nil
+	}
+	found := []Path{p}
+	for i := 0; i < len(found); i++ {
+		n.eachAlias(found[i], func(q Path) {
+			if !slices.Contains(found, q) {
+				found = append(found, q)
+			}
+		})
+	}
+	return slices.Clip(found[1:])
+}
+
+// eachAlias calls f with the aliases of p that one step finds.
+func (n *Namespace) eachAlias(p Path, f func(Path)) {
+	t, err := n.Lookup(p)
+	if err != nil {
+		return
+	}
+	if nd, _, _ := n.find(t.Mount); nd.mount != nil && nd.mount.identical {
+		for _, m := range n.mounts {
+			if m != nd.mount && m.identical && m.provider == t.Provider {
+				n.alias(m.at, t.Mount, p, f)
+			}
+		}
+	}
+	for _, pair := range n.aliases {
+		n.alias(pair.b, pair.a, p, f)
+		n.alias(pair.a, pair.b, p, f)
+	}
+}
+
+// alias calls f with p moved from the directory from to the directory to, when
+// that is a path and no other mount covers it.
+func (n *Namespace) alias(to, from, p Path, f func(Path)) {
+	rest, ok := from.tree.Cut(p.tree)
+	if !ok {
+		return
+	}
+	q, err := to.joinRel(rest)
+	if err != nil {
+		return
+	}
+	at, err1 := n.Lookup(to)
+	t, err2 := n.Lookup(q)
+	if err1 == nil && err2 == nil && at.Mount == t.Mount {
+		f(q)
+	}
+}

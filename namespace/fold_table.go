@@ -1,0 +1,3 @@
+package namespace
+
+const foldEntries = ""
