@@ -1,0 +1,85 @@
+package policyfs
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Compose returns the policy that allows what every one of policies allows.
+// Compose() denies everything; a nil policy and one that panics deny. The verdict
+// does not depend on the order. A refusal names the first policy that refuses, by
+// its number from one: `composed policy 2: hidden`.
+//
+// A composed policy among policies is replaced by its parts, so that the numbers
+// count those and composing again and again stays flat.
+func Compose(policies ...Policy) Policy {
+	c := &composed{}
+	for _, p := range policies {
+		if q, ok := p.(*composed); ok && q != nil && len(q.layers) > 0 {
+			for _, l := range q.layers {
+				c.add(l.policy)
+			}
+			continue
+		}
+		c.add(p)
+	}
+	return c
+}
+
+// composed is the conjunction of its layers. It is immutable once Compose has
+// returned it.
+type composed struct{ layers []layer }
+
+// layer is one part of a composed policy.
+type layer struct {
+	policy Policy    // as it was given; never a composed policy with layers
+	rules  *compiled // policy with numbered texts, when this package compiled it
+	number string    // what a custom policy's rule is prefixed with
+}
+
+const (
+	textNoLayers  = "no policies were composed"
+	textAllLayers = "every composed policy allows it"
+)
+
+// add appends a layer.
+func (c *composed) add(p Policy) {
+	l := layer{policy: p, number: fmt.Sprintf("composed policy %d: ", len(c.layers)+1)}
+	if q, ok := p.(*compiled); ok && q != nil {
+		texts := slices.Clone(q.texts)
+		for i, text := range texts {
+			texts[i] = l.number + text
+		}
+		l.rules = &compiled{q.matcher, texts}
+	}
+	c.layers = append(c.layers, l)
+}
+
+// Check implements [Policy].
+func (c *composed) Check(r Request) Decision {
+	if len(c.layers) == 0 {
+		return Decision{Rule: textNoLayers}
+	}
+	for i := range c.layers {
+		if d := c.layers[i].check(r); !d.Allow {
+			return d
+		}
+	}
+	return Decision{Allow: true, Rule: textAllLayers}
+}
+
+// check asks one layer.
+func (l *layer) check(r Request) Decision {
+	if l.rules != nil {
+		return l.rules.Check(r)
+	}
+	return l.numbered(checkCustom(l.policy, r))
+}
+
+// numbered puts the number of the layer before the rule of a refusal.
+func (l *layer) numbered(d Decision) Decision {
+	if !d.Allow {
+		d.Rule = l.number + d.Rule
+	}
+	return d
+}

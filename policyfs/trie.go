@@ -1,0 +1,465 @@
+package policyfs
+
+import (
+	"strings"
+
+	"github.com/workspacefs/workspacefs/namespace"
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+// compiled is a Spec in the form that Check needs: tries over the elements of the
+// scopes, walked once for all verbs, and the texts of all rules. It is immutable
+// once compile has returned it.
+type compiled struct {
+	*matcher
+	// texts are what Decision.Rule says, indexed by rule. Compose gives a layer
+	// its own copy, in which every text bears the number of the layer.
+	texts []string
+}
+
+// matcher is the part of a compiled policy that does not depend on its texts.
+type matcher struct {
+	exact node // allow verbs and opt-ins, by spelling
+	deny  node // deny_read and deny_write, by folded spelling
+	all   node // every scope, by folded spelling: what a directory must not move over
+	// names are the folded elements that mean something wherever they stand.
+	names map[string]nameRules
+	bloom uint64 // of names
+	tree  bool   // allow_recursive_delete
+}
+
+// nameRules are the rules about one folded element.
+type nameRules struct{ sensitive, component rule }
+
+// rule is the index of a text in compiled.texts; zero is no rule.
+type rule uint32
+
+const (
+	_ rule = iota
+	ruleUnknownOp
+	ruleNoPath
+	ruleNoRead
+	ruleNoWrite
+	ruleHidden
+	ruleNoTree
+	ruleOnTheWay
+	ruleEnv
+	ruleNames // the sensitive names follow
+)
+
+// sensitiveNames are the elements that hold credentials by convention, and
+// ".env." with anything behind it (see envPrefix).
+var sensitiveNames = [...]string{
+	".aws", ".azure", ".docker", ".git", ".git-credentials", ".gnupg", ".kube", ".netrc",
+	".npmrc", ".pypirc", ".ssh", "credentials", "credentials.json", "gcloud", ".env",
+}
+
+// envPrefix begins the folded spelling of .env.local, .env.production and so on.
+const envPrefix = ".ENV."
+
+func newCompiled(tree bool) *compiled {
+	c := &compiled{
+		matcher: &matcher{tree: tree, names: make(map[string]nameRules)},
+		texts: []string{
+			ruleUnknownOp: textUnknownOp,
+			ruleNoPath:    textNoPath,
+			ruleNoRead:    "no allow_read covers it",
+			ruleNoWrite:   "no allow_write covers it",
+			ruleHidden:    "hidden",
+			ruleNoTree:    "allow_recursive_delete is off",
+			ruleOnTheWay:  "on the way to an allow_read",
+			ruleEnv:       `sensitive ".env.*"`,
+		},
+	}
+	for _, name := range sensitiveNames {
+		c.addName(foldElem(name), nameRules{sensitive: c.text(`sensitive "` + name + `"`)})
+	}
+	return c
+}
+
+// text stores a text and returns its rule.
+func (c *compiled) text(s string) rule {
+	c.texts = append(c.texts, s)
+	return rule(len(c.texts) - 1)
+}
+
+// addName adds rules about one folded element to those that are there.
+func (m *matcher) addName(folded string, r nameRules) {
+	have := m.names[folded]
+	if have.sensitive == 0 {
+		have.sensitive = r.sensitive
+	}
+	if have.component == 0 {
+		have.component = r.component
+	}
+	m.names[folded] = have
+	if folded != "" {
+		m.bloom |= bloomBit(folded)
+	}
+}
+
+// add adds one rule. Of two rules that say the same the first is named.
+func (c *compiled) add(sc scope) {
+	text := sc.text()
+	r := c.text(text)
+	if sc.verb == denyComponent {
+		c.addName(foldElem(sc.path.Base()), nameRules{component: r})
+		return
+	}
+	below := c.text(text + " lies below it")
+	elems := pathElems(sc.path)
+	switch sc.verb {
+	case denyRead, denyWrite:
+		c.deny.add(elems, foldElem, sc.verb, r, below)
+	default:
+		c.exact.add(elems, func(elem string) string { return elem }, sc.verb, r, below)
+	}
+	c.all.add(elems, foldElem, sc.verb, r, below)
+}
+
+// node is one place in a trie.
+type node struct {
+	bloom uint64           // of the children's keys
+	edges []edge           // the children, while they are few
+	index map[string]*node // the children, once they are many
+	ends  *[verbs]rule     // the scopes that end here
+	verbs verbSet          // the verbs of scopes that end strictly below
+	first rule             // of those scopes, the one that a refusal names
+}
+
+type edge struct {
+	key string
+	to  *node
+}
+
+// maxEdges is up to how many children are compared one after the other, which is
+// faster than a map then.
+const maxEdges = 4
+
+// verbSet is a set of verbs.
+type verbSet uint8
+
+func (s verbSet) has(v verb) bool { return s&(1<<v) != 0 }
+
+// add adds a scope below n.
+func (n *node) add(elems string, key func(string) string, v verb, end, below rule) {
+	for elems != "" {
+		if n.first == 0 {
+			n.first = below
+		}
+		n.verbs |= 1 << v
+		var elem string
+		elem, elems = cutElem(elems)
+		n = n.grow(key(elem))
+	}
+	if n.ends == nil {
+		n.ends = new([verbs]rule)
+	}
+	if n.ends[v] == 0 {
+		n.ends[v] = end
+	}
+}
+
+// grow returns the child of n under key, made if there is none.
+func (n *node) grow(key string) *node {
+	if to := n.child([]byte(key)); to != nil {
+		return to
+	}
+	to := new(node)
+	if key != "" {
+		n.bloom |= bloomBit(key)
+	}
+	switch {
+	case n.index != nil:
+		n.index[key] = to
+	case len(n.edges) < maxEdges:
+		n.edges = append(n.edges, edge{key, to})
+	default:
+		n.index = map[string]*node{key: to}
+		for _, e := range n.edges {
+			n.index[e.key] = e.to
+		}
+		n.edges = nil
+	}
+	return to
+}
+
+// child returns the child of n under key, or nil. It does not allocate.
+func (n *node) child(key []byte) *node {
+	if n.index != nil {
+		return n.index[string(key)]
+	}
+	for i := range n.edges {
+		if n.edges[i].key == string(key) {
+			return n.edges[i].to
+		}
+	}
+	return nil
+}
+
+// childOf is child for a string.
+func (n *node) childOf(key string) *node {
+	if n.index != nil {
+		return n.index[key]
+	}
+	for i := range n.edges {
+		if n.edges[i].key == key {
+			return n.edges[i].to
+		}
+	}
+	return nil
+}
+
+// bloomBit returns the bit that stands for a name, which is not empty, in a Bloom
+// filter. Two ASCII names that fold alike have the same bit, provided that neither
+// ends in a dot or a blank: a byte's bit 5 is all that case changes.
+func bloomBit(name string) uint64 {
+	h := uint(name[0]|0x20)*5 + uint(name[len(name)-1]|0x20)*11 + uint(len(name))
+	return 1 << (h & 63)
+}
+
+// state is what a compiled policy knows about a path after reading its elements
+// from the root down. It is a value: a cursor keeps one for its directory and
+// goes on from there for each entry.
+type state struct {
+	exact, deny *node       // the places in the tries; nil once no scope lies below
+	bloom       uint64      // of everything that could matter to the next element
+	cover       [verbs]rule // the first scope of each verb that contains the path
+	sensitive   rule        // the first sensitive element
+	hidden      bool        // an element begins with a dot
+}
+
+// start returns the state of the root.
+func (m *matcher) start() state {
+	var s state
+	s.exact = s.enter(&m.exact)
+	s.deny = s.enter(&m.deny)
+	s.filter(m)
+	return s
+}
+
+// enter takes the scopes that end at n into account. It returns n while scopes lie
+// below it, else nil; n may be nil.
+func (s *state) enter(n *node) *node {
+	if n == nil {
+		return nil
+	}
+	if n.ends != nil {
+		for v, r := range n.ends {
+			if s.cover[v] == 0 {
+				s.cover[v] = r
+			}
+		}
+	}
+	if n.verbs == 0 {
+		return nil
+	}
+	return n
+}
+
+// filter computes s.bloom.
+func (s *state) filter(m *matcher) {
+	s.bloom = m.bloom
+	if s.exact != nil {
+		s.bloom |= s.exact.bloom
+	}
+	if s.deny != nil {
+		s.bloom |= s.deny.bloom
+	}
+}
+
+// walk reads the elements of elems, which are joined by single slashes.
+func (m *matcher) walk(s *state, elems string) {
+	ascii := isASCII(elems)
+	for elems != "" {
+		var elem string
+		elem, elems = cutElem(elems)
+		if ascii && s.indifferent(elem) {
+			s.exact, s.deny, s.bloom = nil, nil, m.bloom
+			continue
+		}
+		m.step(s, elem)
+	}
+}
+
+// indifferent reports that a pure ASCII element is none that a rule could be
+// about: neither hidden nor sensitive nor a denied component, and no scope goes
+// on with it. False may mean either.
+func (s *state) indifferent(elem string) bool {
+	switch last := elem[len(elem)-1]; {
+	case elem[0] == '.', last == '.', last == ' ':
+		return false
+	}
+	return s.bloom&bloomBit(elem) == 0
+}
+
+// step reads one element.
+func (m *matcher) step(s *state, elem string) {
+	if s.exact != nil {
+		s.exact = s.enter(s.exact.childOf(elem))
+	}
+	var buf [provider.MaxElem]byte
+	folded, dot := foldBytes(&buf, elem)
+	if s.deny != nil {
+		s.deny = s.enter(s.deny.child(folded))
+	}
+	if dot {
+		s.hidden = true
+	}
+	r := m.names[string(folded)]
+	if r.sensitive == 0 && len(folded) > len(envPrefix) && string(folded[:len(envPrefix)]) == envPrefix {
+		r.sensitive = ruleEnv
+	}
+	if s.sensitive == 0 {
+		s.sensitive = r.sensitive
+	}
+	if s.cover[denyComponent] == 0 {
+		s.cover[denyComponent] = r.component
+	}
+	s.filter(m)
+}
+
+// foldBytes is foldElem into buf. dot reports whether elem begins with a dot, as
+// in foldWide. It allocates only when elem is not pure ASCII.
+func foldBytes(buf *[provider.MaxElem]byte, elem string) (folded []byte, dot bool) {
+	if len(elem) <= len(buf) && isASCII(elem) {
+		return buf[:foldASCII(buf[:], elem)], strings.HasPrefix(elem, ".")
+	}
+	wide, dot := foldWide(elem)
+	return []byte(wide), dot || strings.HasPrefix(elem, ".")
+}
+
+// Check implements [Policy].
+func (c *compiled) Check(r Request) Decision {
+	if r.Path.String() == "" {
+		return Decision{Rule: c.texts[ruleNoPath]}
+	}
+	elems := pathElems(r.Path)
+	s := c.start()
+	c.walk(&s, elems)
+	rule, ok := c.judge(&s, r.Op)
+	if ok && r.Op == OpMoveTree {
+		if below := c.below(elems); below != 0 {
+			rule, ok = below, false
+		}
+	}
+	return Decision{Allow: ok, Rule: c.texts[rule]}
+}
+
+// judge answers op for the path that s has read, except what OpMoveTree asks
+// about places below it. These are the formulas of the design, each condition in
+// the order in which a refusal names it.
+func (m *matcher) judge(s *state, op Op) (rule, bool) {
+	switch op {
+	case OpRead:
+		return s.read()
+	case OpStat, OpList:
+		if r, ok := s.read(); ok {
+			return r, true
+		}
+		return s.traverse()
+	case OpCreate, OpWrite, OpRemove, OpMoveTree:
+		return s.write()
+	case OpRemoveTree:
+		r, ok := s.write()
+		if ok && !m.tree {
+			return ruleNoTree, false
+		}
+		return r, ok
+	default:
+		return ruleUnknownOp, false
+	}
+}
+
+// read: an allow_read contains the path, no deny_read does, and it is not
+// protected.
+func (s *state) read() (rule, bool) {
+	if s.cover[allowRead] == 0 {
+		return ruleNoRead, false
+	}
+	if r := s.cover[denyRead]; r != 0 {
+		return r, false
+	}
+	if r := s.protected(); r != 0 {
+		return r, false
+	}
+	return s.cover[allowRead], true
+}
+
+// write: an allow_write contains the path, no deny_write does, no element is a
+// denied component, and it is not protected.
+func (s *state) write() (rule, bool) {
+	if s.cover[allowWrite] == 0 {
+		return ruleNoWrite, false
+	}
+	if r := s.cover[denyWrite]; r != 0 {
+		return r, false
+	}
+	if r := s.cover[denyComponent]; r != 0 {
+		return r, false
+	}
+	if r := s.protected(); r != 0 {
+		return r, false
+	}
+	return s.cover[allowWrite], true
+}
+
+// traverse: an allow_read contains the path or lies below it, no deny_read
+// contains it, and it is not protected or leads to an opt-in. A hidden opt-in
+// leads through hidden elements only, a sensitive one through any.
+func (s *state) traverse() (rule, bool) {
+	var ahead verbSet
+	if s.exact != nil {
+		ahead = s.exact.verbs
+	}
+	allow := s.cover[allowRead]
+	if allow == 0 {
+		if !ahead.has(allowRead) {
+			return ruleNoRead, false
+		}
+		allow = ruleOnTheWay
+	}
+	if r := s.cover[denyRead]; r != 0 {
+		return r, false
+	}
+	r := s.protected()
+	if r == 0 || ahead.has(allowSensitive) || s.sensitive == 0 && ahead.has(allowHidden) {
+		return allow, true
+	}
+	return r, false
+}
+
+// protected returns why the path is protected, or zero: a sensitive opt-in
+// contains it; else it is not sensitive, and not hidden or inside a hidden opt-in.
+func (s *state) protected() rule {
+	switch {
+	case s.cover[allowSensitive] != 0:
+		return 0
+	case s.sensitive != 0:
+		return s.sensitive
+	case s.hidden && s.cover[allowHidden] == 0:
+		return ruleHidden
+	}
+	return 0
+}
+
+// rootText is the canonical text of the root, with which every Path begins.
+const rootText = "/workspace"
+
+// pathElems returns the elements of p below the root, joined by single slashes;
+// "" for the root.
+func pathElems(p namespace.Path) string {
+	s := p.String()
+	if len(s) <= len(rootText) {
+		return ""
+	}
+	return s[len(rootText)+1:]
+}
+
+// cutElem splits elems, which is not empty, after its first element.
+func cutElem(elems string) (elem, rest string) {
+	if i := strings.IndexByte(elems, '/'); i >= 0 {
+		return elems[:i], elems[i+1:]
+	}
+	return elems, ""
+}
