@@ -17,11 +17,11 @@ func Compose(policies ...Policy) Policy {
 	for _, p := range policies {
 		if q, ok := p.(*composed); ok && q != nil && len(q.layers) > 0 {
 			for _, l := range q.layers {
-				c.add(l.policy)
+				c.add(l)
 			}
 			continue
 		}
-		c.add(p)
+		c.add(layer{policy: p})
 	}
 	return c
 }
@@ -42,10 +42,16 @@ const (
 	textAllLayers = "every composed policy allows it"
 )
 
-// add appends a layer.
-func (c *composed) add(p Policy) {
-	l := layer{policy: p, number: fmt.Sprintf("composed policy %d: ", len(c.layers)+1)}
-	if q, ok := p.(*compiled); ok && q != nil {
+// add appends a layer under its number. One that already bears it is shared, so
+// that restricting a policy again and again copies no texts.
+func (c *composed) add(l layer) {
+	number := fmt.Sprintf("composed policy %d: ", len(c.layers)+1)
+	if l.number == number {
+		c.layers = append(c.layers, l)
+		return
+	}
+	l.number = number
+	if q, ok := l.policy.(*compiled); ok && q != nil {
 		texts := slices.Clone(q.texts)
 		for i, text := range texts {
 			texts[i] = l.number + text
