@@ -1,0 +1,88 @@
+package memfs
+
+// Clone returns an FS with the same tree, limits and clock. Either may be
+// changed and closed without effect on the other. Nothing is copied until one
+// of them is changed, and then only what is changed, so the time does not depend
+// on the size of the tree, only on the number of open files and their depth.
+// Open Files stay with m; what was removed and is still open is not in the clone.
+//
+// Clone shows one moment: all of each operation or nothing of it. It works on a
+// closed FS too, and the clone is open.
+func (m *FS) Clone() *FS {
+	m.mu.lock()
+	defer m.mu.unlock()
+	m.openMu.Lock()
+	defer m.openMu.Unlock()
+	// With all open inodes locked no write is under way: other inodes cannot
+	// be written to. Nobody who holds one of these locks waits for another.
+	for o := m.opened; o != nil; o = o.next {
+		o.n.mu.Lock()
+	}
+	defer func() {
+		for o := m.opened; o != nil; o = o.next {
+			o.n.mu.Unlock()
+		}
+	}()
+	c := newFS(m.opts)
+	c.root = m.root
+	bytes, files := m.quota.bytes.Load(), m.quota.files.Load()
+	own := new(owner)
+	for o := m.opened; o != nil; o = o.next {
+		if o.removed {
+			bytes -= o.n.content.charge()
+			files--
+			continue
+		}
+		// Handles know their inode, so it stays with m, and so do the
+		// directories above it; the clone gets copies.
+		c.copyPath(o)
+		o.keep(own)
+	}
+	c.quota.bytes.Store(bytes)
+	c.quota.files.Store(files)
+	m.owner = own
+	return c
+}
+
+// removed reports whether d is in no directory any more.
+func (d *dir) removed(root *dir) bool { return d.parent == nil && d != root }
+
+// above returns the directories from the root down to the one that o is or is in.
+func (o *opening) above() []*dir {
+	d := o.n.dir
+	if d == nil {
+		d = o.parent
+	}
+	n := 0
+	for up := d; up != nil; up = up.parent {
+		n++
+	}
+	dirs := make([]*dir, n)
+	for up := d; up != nil; up = up.parent {
+		n--
+		dirs[n] = up
+	}
+	return dirs
+}
+
+// copyPath makes copies of o and of all above it in m, a clone that is not
+// published yet.
+func (m *FS) copyPath(o *opening) {
+	above := o.above()
+	d := m.ownRoot()
+	for _, from := range above[1:] {
+		n, _ := d.entries.get(from.key)
+		d = m.ownEntry(d, from.key, n).dir
+	}
+	if o.n.dir == nil {
+		m.ownEntry(d, o.key, o.n)
+	}
+}
+
+// keep makes o, and all above it, belong to own.
+func (o *opening) keep(own *owner) {
+	o.n.owner = own
+	for _, d := range o.above() {
+		d.owner = own
+	}
+}

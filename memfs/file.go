@@ -1,0 +1,138 @@
+package memfs
+
+import (
+	"io/fs"
+	"math"
+	"syscall"
+
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+var (
+	_ provider.File         = (*file)(nil)
+	_ provider.EntryRemover = (*file)(nil)
+)
+
+// ReadAt implements [provider.File].
+func (f *file) ReadAt(p []byte, off int64) (int, error) {
+	f.n.mu.RLock()
+	defer f.n.mu.RUnlock()
+	switch {
+	case f.closed.Load():
+		return 0, fs.ErrClosed
+	case f.n.dir != nil:
+		return 0, syscall.EISDIR
+	case !f.opts.read:
+		return 0, syscall.EBADF
+	}
+	return f.n.read(p, off)
+}
+
+// WriteAt implements [provider.File].
+func (f *file) WriteAt(p []byte, off int64) (int, error) {
+	f.n.mu.Lock()
+	defer f.n.mu.Unlock()
+	if err := f.mayWrite(); err != nil {
+		return 0, err
+	}
+	switch {
+	case off < 0:
+		return 0, syscall.EINVAL
+	case len(p) == 0:
+		return 0, nil
+	}
+	if err := f.n.write(f.m, p, off); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Append implements [provider.File].
+func (f *file) Append(p []byte) (n int, end int64, err error) {
+	f.n.mu.Lock()
+	defer f.n.mu.Unlock()
+	if err := f.mayWrite(); err != nil {
+		return 0, 0, err
+	}
+	size := f.n.size.Load()
+	switch {
+	case !f.opts.append:
+		return 0, size, syscall.EBADF
+	case len(p) == 0:
+		return 0, size, nil
+	}
+	if err := f.n.write(f.m, p, size); err != nil {
+		return 0, size, err
+	}
+	return len(p), f.n.size.Load(), nil
+}
+
+// Truncate implements [provider.File]. Growth is a hole, and costs nothing.
+func (f *file) Truncate(size int64) error {
+	f.n.mu.Lock()
+	defer f.n.mu.Unlock()
+	if err := f.mayWrite(); err != nil {
+		return err
+	}
+	if size < 0 {
+		return syscall.EINVAL
+	}
+	return f.n.truncate(f.m, size)
+}
+
+// mayWrite reports whether f takes writes. The caller holds n.mu.
+func (f *file) mayWrite() error {
+	switch {
+	case f.closed.Load():
+		return fs.ErrClosed
+	case f.n.dir != nil:
+		return syscall.EISDIR
+	case !f.opts.write:
+		return syscall.EBADF
+	}
+	return nil
+}
+
+// Stat implements [provider.File].
+func (f *file) Stat() (fs.FileInfo, error) {
+	a := f.n.attr()
+	if f.closed.Load() {
+		return nil, fs.ErrClosed
+	}
+	return &info{f.name, a}, nil
+}
+
+// Sync implements [provider.File]; there is nothing to do.
+func (f *file) Sync() error {
+	if f.closed.Load() {
+		return fs.ErrClosed
+	}
+	return nil
+}
+
+// maxHole bounds the zeros that reading a whole file makes out of holes: a file of
+// many tebibytes may cost nothing, and the buffer for it would end the process.
+const maxHole = 1 << 30
+
+// tooSparse reports whether the holes of n are over maxHole. The caller holds n.mu.
+func (n *inode) tooSparse() bool {
+	held := int64(0)
+	if n.content != nil {
+		held = n.content.bytes
+	}
+	return n.size.Load()-held > maxHole
+}
+
+// whole returns a copy of all content. The caller holds n.mu.
+func (n *inode) whole(limit int64) ([]byte, error) {
+	size := n.size.Load()
+	if limit > 0 && size > limit || n.tooSparse() || size > math.MaxInt {
+		return nil, syscall.EFBIG
+	}
+	if n.content != nil && int64(len(n.content.head)) == size {
+		return append([]byte{}, n.content.head...), nil
+	}
+	data := make([]byte, size)
+	n.content.readAt(data, 0)
+	return data, nil
+}
