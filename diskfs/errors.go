@@ -1,0 +1,42 @@
+package diskfs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// bare strips what package os puts around a condition: its text would show a
+// host path.
+func bare(err error) error {
+	for {
+		switch e := err.(type) {
+		case *fs.PathError:
+			err = e.Err
+		case *os.LinkError:
+			err = e.Err
+		case *os.SyscallError:
+			err = e.Err
+		default:
+			return known(err)
+		}
+	}
+}
+
+// known passes the conditions that the contract allows, and turns a text that
+// could say anything into EIO.
+func known(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := err.(syscall.Errno); ok {
+		return err
+	}
+	for _, is := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrClosed, fs.ErrInvalid, errors.ErrUnsupported} {
+		if errors.Is(err, is) {
+			return is
+		}
+	}
+	return syscall.EIO
+}

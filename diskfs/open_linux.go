@@ -1,0 +1,240 @@
+package diskfs
+
+import (
+	"context"
+	"io/fs"
+	"math"
+
+	"github.com/workspacefs/workspacefs/provider"
+	"golang.org/x/sys/unix"
+)
+
+// Open opens a regular file, or a directory for listing; see
+// [provider.Provider]. The type is known only once the object is open, so a
+// FIFO that is opened by name is opened without blocking, recognised, and
+// closed; a peer that waits for the other end may notice.
+func (d *FS) Open(ctx context.Context, name provider.Path, opts provider.OpenOptions) (provider.File, error) {
+	if err := opts.Check(); err != nil {
+		return nil, err
+	}
+	root, err := d.begin(ctx, opts.Mutates(), name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.root.done()
+	f := &file{fs: &d.tree, name: name.Base(), write: opts.Write, append: opts.Append}
+	switch {
+	case opts.Directory:
+		f.dir = true
+		f.desc.fd, err = d.openDir(root, name)
+	default:
+		f.desc.fd, f.dir, err = d.openFile(root, name, opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// openDir opens a directory for listing. Where no other filesystem is mounted
+// in the tree, RESOLVE_NO_XDEV proves that the directory lies on the root's,
+// whose kind is known, and saves the fstat.
+func (d *FS) openDir(root int, name provider.Path) (int, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | openFlags
+	if !d.walk && !d.mounts.Load() {
+		fd, err := d.openAt(root, name.String(), flags, 0, d.resolve|unix.RESOLVE_NO_XDEV)
+		if err != unix.EXDEV || d.opts.OneFileSystem {
+			return fd, err
+		}
+	}
+	fd, err := d.openAt(root, name.String(), flags, 0, d.resolve)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if _, err := d.checkObject(fd, &st); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	if uint64(st.Dev) != d.dev {
+		d.mounts.Store(true)
+	}
+	return fd, nil
+}
+
+// openFile opens what is at name, creating it if opts say so.
+func (d *FS) openFile(root int, name provider.Path, opts provider.OpenOptions) (fd int, dir bool, err error) {
+	flags := openFlags
+	switch {
+	case opts.Write && opts.Read, opts.Truncate && !opts.Write:
+		flags |= unix.O_RDWR // ftruncate needs a writable descriptor
+	case opts.Write:
+		flags |= unix.O_WRONLY
+	}
+	if opts.Append && opts.Write {
+		flags |= unix.O_APPEND
+	}
+	var perm uint32
+	if opts.Create {
+		if name.IsRoot() {
+			if opts.Exclusive {
+				return -1, false, fs.ErrExist
+			}
+			return -1, false, unix.EISDIR
+		}
+		flags |= unix.O_CREAT
+		perm = uint32(opts.FileMode())
+		if opts.Exclusive {
+			flags |= unix.O_EXCL
+		}
+		// A new name must not appear between Replace's check and its publish.
+		d.lock.mu.RLock()
+		defer d.lock.mu.RUnlock()
+	}
+	fd, err = d.openAt(root, name.String(), flags, perm, d.resolve)
+	if err != nil {
+		return -1, false, d.explainOpen(root, name, err)
+	}
+	dir, err = d.prepare(fd, opts)
+	if err != nil {
+		unix.Close(fd)
+		return -1, false, err
+	}
+	return fd, dir, nil
+}
+
+// prepare checks the type of what was opened and truncates it if asked.
+func (d *FS) prepare(fd int, opts provider.OpenOptions) (dir bool, err error) {
+	var st unix.Stat_t
+	kind, err := d.checkObject(fd, &st)
+	if err != nil {
+		return false, err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		if opts.Mutates() {
+			return true, unix.EISDIR
+		}
+		return true, nil
+	}
+	if d.opts.RejectHardLinks && st.Nlink > 1 && (opts.Write || opts.Truncate) {
+		return false, provider.ErrHardLink
+	}
+	// Not O_TRUNC in the open: the type was not known. An empty file is spared
+	// the call, unless its size may not be the truth.
+	if opts.Truncate && (st.Size != 0 || st.Blocks != 0 || !kind.exact) {
+		if !opts.Create {
+			d.lock.mu.RLock()
+			defer d.lock.mu.RUnlock()
+		}
+		return false, mapErrno(ftruncate(fd, 0))
+	}
+	return false, nil
+}
+
+// checkObject lets regular files and directories pass, and neither of kernel
+// filesystems.
+func (t *tree) checkObject(fd int, st *unix.Stat_t) (storage, error) {
+	if e := fstat(fd, st); e != 0 {
+		return storage{}, e
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG, unix.S_IFDIR:
+	case unix.S_IFLNK:
+		return storage{}, provider.ErrSymlink
+	default:
+		return storage{}, provider.ErrIrregular
+	}
+	kind, err := t.devs.of(fd, uint64(st.Dev))
+	if err != nil {
+		return storage{}, err
+	}
+	if kind.kernel {
+		return storage{}, provider.ErrIrregular
+	}
+	return kind, nil
+}
+
+// explainOpen finds the reason for answers that depend on the type: sockets,
+// FIFOs without a peer and devices say ENXIO, ENODEV, EACCES and others.
+func (d *FS) explainOpen(root int, name provider.Path, err error) error {
+	switch err {
+	case unix.ENXIO, unix.ENODEV, unix.EACCES, unix.EPERM, unix.EBUSY, unix.EOPNOTSUPP, unix.EINVAL, unix.EIO:
+		var st unix.Stat_t
+		if d.stat(root, name, &st) == nil {
+			switch st.Mode & unix.S_IFMT {
+			case unix.S_IFREG, unix.S_IFDIR:
+			case unix.S_IFLNK:
+				return provider.ErrSymlink
+			default:
+				return provider.ErrIrregular
+			}
+		}
+	}
+	return err
+}
+
+// firstRead bounds what is allocated on the word of st_size alone.
+const firstRead = 1 << 30
+
+// ReadFile reads a whole regular file; see [provider.FileReader].
+func (d *FS) ReadFile(ctx context.Context, name provider.Path, limit int64) ([]byte, error) {
+	root, err := d.begin(ctx, false, name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.root.done()
+	fd, err := d.openAt(root, name.String(), unix.O_RDONLY|openFlags, 0, d.resolve)
+	if err != nil {
+		return nil, d.explainOpen(root, name, err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	kind, err := d.checkObject(fd, &st)
+	if err != nil {
+		return nil, err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return nil, unix.EISDIR
+	}
+	if limit <= 0 || limit > math.MaxInt-1 {
+		limit = math.MaxInt - 1
+	}
+	if st.Size > limit {
+		return nil, unix.EFBIG
+	}
+	return readWhole(ctx, fd, st.Size, limit, kind.exact)
+}
+
+// readWhole reads fd to its end. One read is enough when it brings exactly size
+// bytes where more were asked for, unless sizes are no truth here.
+func readWhole(ctx context.Context, fd int, size, limit int64, exact bool) ([]byte, error) {
+	const sizeUnknown = 4 << 10
+	buf := make([]byte, min(max(size, 0), firstRead)+1)
+	if size <= 0 || !exact {
+		buf = make([]byte, max(int64(len(buf)), min(sizeUnknown, limit+1)))
+	}
+	n := 0
+	for {
+		m, err := unix.Pread(fd, buf[n:], int64(n))
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		n += m
+		switch {
+		case int64(n) > limit:
+			return nil, unix.EFBIG
+		case m == 0, exact && int64(n) == size && n < len(buf):
+			return buf[:n:n], nil
+		case n == len(buf):
+			grown := make([]byte, min(2*int64(len(buf)), limit+1))
+			copy(grown, buf)
+			buf = grown
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package diskfs
+
+import (
+	"context"
+
+	"github.com/workspacefs/workspacefs/provider"
+	"golang.org/x/sys/unix"
+)
+
+// Rename moves oldname to newname; see [provider.Provider]. That an existing
+// directory is not replaced is part of the rename itself where the storage has
+// RENAME_NOREPLACE, and looked at before elsewhere.
+func (d *FS) Rename(ctx context.Context, oldname, newname provider.Path, opts provider.RenameOptions) error {
+	root, err := d.begin(ctx, true, oldname, newname)
+	if err != nil {
+		return err
+	}
+	defer d.root.done()
+	if oldname.IsRoot() || newname.IsRoot() {
+		return unix.EBUSY
+	}
+	r := renaming{oldelem: oldname.Base(), newelem: newname.Base(), below: oldname != newname && oldname.Contains(newname)}
+	if r.olddir, err = d.parent(root, oldname); err != nil {
+		return err
+	}
+	defer leave(root, r.olddir)
+	if newname.Parent() == oldname.Parent() {
+		r.newdir = r.olddir
+	} else {
+		if r.newdir, err = d.parent(root, newname); err != nil {
+			return err
+		}
+		defer leave(root, r.newdir)
+	}
+	d.lock.mu.RLock()
+	defer d.lock.mu.RUnlock()
+	switch {
+	case opts.NotDir:
+		return mapErrno(r.file(opts.NoReplace))
+	case opts.NoReplace:
+		return mapErrno(r.noReplace())
+	}
+	return mapErrno(r.any())
+}
+
+// renaming is one rename between two open directories.
+type renaming struct {
+	olddir, newdir   int
+	oldelem, newelem string
+	below            bool // newname lies below oldname
+}
+
+// file renames unless there is a directory at the old name.
+func (r *renaming) file(noReplace bool) unix.Errno {
+	var st unix.Stat_t
+	if e := fstatat(r.olddir, r.oldelem, &st); e != 0 {
+		return e
+	}
+	switch {
+	case st.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return unix.EISDIR
+	case noReplace:
+		return r.noReplace()
+	}
+	return r.over()
+}
+
+// over renames something that is not a directory over whatever is there.
+func (r *renaming) over() unix.Errno {
+	switch e := renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, 0); e {
+	case unix.EISDIR, unix.ENOTEMPTY, unix.EEXIST:
+		return unix.EEXIST // a directory is there, an ancestor of the old name perhaps
+	default:
+		return e
+	}
+}
+
+// any renames with the answers of package os. The attempt that replaces nothing
+// is right for every type, and mostly the last one.
+func (r *renaming) any() unix.Errno {
+	e := renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, unix.RENAME_NOREPLACE)
+	exclusive := !lacksFlags(e)
+	if exclusive && e != unix.EEXIST {
+		return e
+	}
+	var from, to unix.Stat_t
+	if e := fstatat(r.olddir, r.oldelem, &from); e != 0 {
+		return e
+	}
+	if from.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return r.over()
+	}
+	switch e := fstatat(r.newdir, r.newelem, &to); {
+	case e == unix.ENOENT && exclusive:
+		// What was there is gone again.
+		return renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, unix.RENAME_NOREPLACE)
+	case e == unix.ENOENT:
+		// This storage cannot rename without replacing: between the look and
+		// this, an empty directory may appear and be replaced.
+		return renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, 0)
+	case e != 0:
+		return e
+	case from.Dev == to.Dev && from.Ino == to.Ino:
+		// The same directory: the name itself, or another case of it.
+		return renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, 0)
+	case to.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return unix.ENOTDIR
+	case r.below:
+		return unix.EINVAL
+	}
+	return unix.EEXIST
+}
+
+// lacksFlags reports whether e may mean that the storage knows no flags of
+// renameat2.
+func lacksFlags(e unix.Errno) bool {
+	return e == unix.EINVAL || e == unix.ENOSYS || e == unix.EOPNOTSUPP
+}
+
+// noReplace renames unless anything is at the new name, in one step: with
+// RENAME_NOREPLACE, else by taking the name first (a link for a file, an empty
+// object where there are no links) and renaming over that.
+func (r *renaming) noReplace() unix.Errno {
+	e := renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, unix.RENAME_NOREPLACE)
+	if !lacksFlags(e) || r.below {
+		return e
+	}
+	var st unix.Stat_t
+	if e := fstatat(r.olddir, r.oldelem, &st); e != 0 {
+		return e
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		if e := mkdirat(r.newdir, r.newelem, 0o700); e != 0 {
+			return e
+		}
+		e := renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, 0)
+		if e != 0 {
+			unlinkat(r.newdir, r.newelem, unix.AT_REMOVEDIR)
+		}
+		return e
+	}
+	switch e := linkat(r.olddir, r.oldelem, r.newdir, r.newelem, 0); e {
+	case 0:
+		e := unlinkat(r.olddir, r.oldelem, 0)
+		if e != 0 {
+			unlinkat(r.newdir, r.newelem, 0)
+		}
+		return e
+	case unix.EPERM, unix.ENOSYS, unix.EOPNOTSUPP, unix.EMLINK:
+	default:
+		return e
+	}
+	fd, e := openat(r.newdir, r.newelem, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|openFlags, 0o600)
+	if e != 0 {
+		return e
+	}
+	unix.Close(fd)
+	if e = renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, 0); e != 0 {
+		unlinkat(r.newdir, r.newelem, 0)
+	}
+	return e
+}
