@@ -1,0 +1,238 @@
+package policyfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/workspacefs/workspacefs/namespace"
+)
+
+// maxListing is the largest directory that is listed. A listing is sorted, so it
+// has to be held as a whole.
+const maxListing = 1 << 21
+
+// dirStream is one listing of a directory: what the policy permits, sorted, and
+// how much of it was given out.
+type dirStream struct {
+	entries []dirEntry
+	next    int
+}
+
+// dirEntry is one permitted entry of a listing.
+type dirEntry struct {
+	name  string
+	typ   fs.FileMode
+	entry fs.DirEntry // nil for a mount point
+	dir   *File       // the directory it was listed in
+}
+
+var _ fs.DirEntry = (*dirEntry)(nil)
+
+func (e *dirEntry) Name() string               { return e.name }
+func (e *dirEntry) IsDir() bool                { return e.typ.IsDir() }
+func (e *dirEntry) Type() fs.FileMode          { return e.typ }
+func (e *dirEntry) String() string             { return fs.FormatDirEntry(e) }
+func (e *dirEntry) Info() (fs.FileInfo, error) { return e.dir.entryInfo(e) }
+
+// entryInfo describes an entry: through the directory's handle, which resolves no
+// path again, and once that is closed through Lstat and the policy.
+func (f *File) entryInfo(e *dirEntry) (fs.FileInfo, error) {
+	if e.entry != nil {
+		info, err := e.entry.Info()
+		if err == nil {
+			return publicInfo(info, e.name), nil
+		}
+		if !errors.Is(err, fs.ErrClosed) {
+			return nil, f.err("lstat", err)
+		}
+	}
+	p, err := f.t.Path.Join(e.name)
+	if err != nil {
+		return nil, f.err("lstat", err)
+	}
+	info, err := f.v.fs.lstatPath(p)
+	return info, f.err("lstat", err)
+}
+
+// ReadDir returns the next n entries that the policy permits, sorted by name; n
+// <= 0 returns all that are left. With n > 0 an empty result comes with an error,
+// io.EOF at the end. Refused entries are absent and do not count. The entries'
+// Info may be called at any time.
+func (f *File) ReadDir(n int) ([]fs.DirEntry, error) {
+	page, err := f.page(n)
+	if page == nil {
+		return nil, f.err("readdirent", err)
+	}
+	list := make([]fs.DirEntry, len(page))
+	for i := range page {
+		list[i] = &page[i]
+	}
+	return list, f.err("readdirent", err)
+}
+
+// Readdir is ReadDir with the FileInfo of every entry. Entries that vanish
+// meanwhile are left out, as in package os.
+func (f *File) Readdir(n int) ([]fs.FileInfo, error) {
+	for {
+		page, err := f.page(n)
+		if page == nil {
+			return nil, f.err("readdirent", err)
+		}
+		list := make([]fs.FileInfo, 0, len(page))
+		for i := range page {
+			info, err := page[i].Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return list, err
+			}
+			list = append(list, info)
+		}
+		if err != nil || n <= 0 || len(list) > 0 {
+			return list, f.err("readdirent", err)
+		}
+	}
+}
+
+// Readdirnames is ReadDir with the names only.
+func (f *File) Readdirnames(n int) ([]string, error) {
+	page, err := f.page(n)
+	if page == nil {
+		return nil, f.err("readdirent", err)
+	}
+	names := make([]string, len(page))
+	for i := range page {
+		names[i] = page[i].name
+	}
+	return names, f.err("readdirent", err)
+}
+
+// page takes the next n entries (all that are left for n <= 0) of the listing,
+// which is read when its first page is asked for. It returns nil only with an
+// error.
+func (f *File) page(n int) ([]dirEntry, error) {
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dir == nil {
+		entries, err := f.list()
+		if err != nil {
+			return nil, err
+		}
+		f.dir = &dirStream{entries: entries}
+	} else if err := f.alive(nil); err != nil {
+		return nil, err
+	}
+	rest := f.dir.entries[f.dir.next:]
+	if n > 0 {
+		if len(rest) == 0 {
+			return nil, io.EOF
+		}
+		rest = rest[:min(n, len(rest))]
+	}
+	f.dir.next += len(rest)
+	return slices.Clip(rest), nil
+}
+
+// list reads the directory and keeps what the policy permits.
+func (f *File) list() ([]dirEntry, error) {
+	if !f.mode.read {
+		return nil, syscall.ENOTDIR
+	}
+	raw, err := f.f.ReadDir(maxListing)
+	if err != nil {
+		return nil, err
+	}
+	return f.v.visible(f.t.Path, raw, f), nil
+}
+
+// visible filters the entries of the directory at p and adds the mount points
+// below it, sorted by name.
+func (v *view) visible(p namespace.Path, raw []fs.DirEntry, dir *File) []dirEntry {
+	c := newCursor(v.pol, p)
+	aliases := v.aliasCursors(p)
+	mounts := v.ns.Children(p)
+	keep := func(name string, isDir bool) bool {
+		if !c.entry(name, isDir) {
+			return false
+		}
+		for _, a := range aliases {
+			if !a.entry(name, isDir) {
+				return false
+			}
+		}
+		return true
+	}
+	entries := make([]dirEntry, 0, len(raw)+len(mounts))
+	for _, e := range raw {
+		name := e.Name()
+		if len(mounts) > 0 && (slices.Contains(mounts, name) || v.foldsLikeMount(p, name)) {
+			continue // the mount point is what is there
+		}
+		if keep(name, e.IsDir()) {
+			entries = append(entries, dirEntry{name, e.Type(), e, dir})
+		}
+	}
+	for _, name := range mounts {
+		if keep(name, true) && v.mountVisible(p, name) {
+			entries = append(entries, dirEntry{name, fs.ModeDir, nil, dir})
+		}
+	}
+	slices.SortFunc(entries, func(a, b dirEntry) int { return strings.Compare(a.name, b.name) })
+	return entries
+}
+
+// mountVisible judges the mount point name below p at the other agent paths of
+// what is mounted there.
+func (v *view) mountVisible(p namespace.Path, name string) bool {
+	q, err := p.Join(name)
+	if err != nil {
+		return false
+	}
+	for _, alias := range v.ns.Aliases(q) {
+		if !check(v.pol, Request{OpList, alias}).Allow {
+			return false
+		}
+	}
+	return true
+}
+
+// foldsLikeMount reports whether the mount table refuses name below p, because
+// it folds like a mount point without being one.
+func (v *view) foldsLikeMount(p namespace.Path, name string) bool {
+	q, err := p.Join(name)
+	if err != nil {
+		return true
+	}
+	_, err = v.ns.Lookup(q)
+	return err != nil
+}
+
+// aliasCursors returns the cursors of the other agent paths of a directory.
+func (v *view) aliasCursors(p namespace.Path) []cursor {
+	aliases := v.ns.Aliases(p)
+	if len(aliases) == 0 {
+		return nil
+	}
+	cursors := make([]cursor, len(aliases))
+	for i, a := range aliases {
+		cursors[i] = newCursor(v.pol, a)
+	}
+	return cursors
+}
+
+// lstatPath is Lstat for a canonical path, judged like any other.
+func (f *FS) lstatPath(p namespace.Path) (fs.FileInfo, error) {
+	v, err := f.view()
+	if err != nil {
+		return nil, f.refuseAll(OpStat, p.String(), err)
+	}
+	return f.stat(&v, p.String(), false)
+}

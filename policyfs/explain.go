@@ -1,0 +1,113 @@
+package policyfs
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/workspacefs/workspacefs/namespace"
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+// Explain says how an operation on name would be decided, and by which rule:
+// what the policy says of it at every path that the object has, starter files and
+// the access of the mount. It does no I/O (except that Options.ResolveParents
+// reads the way to a ".."), tells Audit nothing, and says nothing about whether
+// name exists. Trees are judged by their descendants too, which it does not see.
+func (f *FS) Explain(op Op, name string) Decision {
+	quiet := *f
+	quiet.opts.Audit = nil
+	v, err := quiet.view()
+	if err == nil {
+		_, err = quiet.resolve(&v, name, needs{ops: [3]Op{op}})
+	}
+	if err == nil {
+		return Decision{Allow: true, Rule: check(v.pol, Request{op, v.mustParse(name)}).Rule}
+	}
+	var denied *DeniedError
+	if errors.As(err, &denied) {
+		return Decision{Rule: denied.Rule}
+	}
+	return Decision{Rule: clean(err).Error()}
+}
+
+// mustParse returns the path of a name that resolve has accepted.
+func (v *view) mustParse(name string) namespace.Path {
+	p, _ := namespace.Parse(v.dir, name)
+	return p
+}
+
+// Authorize judges op on every name, for the paths inside patches, archives and
+// manifests: nil means that each is permitted. Besides the policy and the mount
+// it looks at what exists: a link on the way, or at the end, is
+// provider.ErrSymlink, and a file on the way is syscall.ENOTDIR; a missing tail
+// is fine. It does not reserve anything: the operation itself is judged again.
+func (f *FS) Authorize(op Op, names ...string) error {
+	for _, name := range names {
+		if _, err := f.authorized(op, name); err != nil {
+			return pathErr(op.String(), name, err)
+		}
+	}
+	return nil
+}
+
+// authorized resolves name for op and checks the elements that exist.
+func (f *FS) authorized(op Op, name string) (target, error) {
+	v, err := f.view()
+	if err != nil {
+		return target{}, f.refuseAll(op, name, err)
+	}
+	t, err := f.resolve(&v, name, needs{ops: [3]Op{op}})
+	if err != nil {
+		return t, err
+	}
+	return t, v.checkElements(&t)
+}
+
+// checkElements looks at the deepest existing element of the path: the provider
+// refuses a link on the way to it.
+func (v *view) checkElements(t *target) error {
+	rel := t.rel()
+	for {
+		info, err := t.Provider.Stat(v.fs.context(), rel)
+		switch {
+		case err == nil && info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0:
+			return provider.ErrSymlink
+		case err == nil && rel != t.rel() && !info.IsDir():
+			return notDir(info)
+		case err == nil, !isNotExist(err):
+			return err
+		case rel.IsRoot():
+			return err
+		}
+		rel = rel.Parent()
+	}
+}
+
+// HostPath returns the host path of name, for tools that have to call the
+// operating system, after judging op and looking at every element that exists
+// (a link is provider.ErrSymlink). Where the mount has no host directory it is
+// errors.ErrUnsupported.
+//
+// This is the weaker way: what is at the path can change between the check and
+// the use, and nothing that the caller then does is judged. Prefer the methods of
+// FS.
+func (f *FS) HostPath(op Op, name string) (string, error) {
+	host, err := f.hostPath(op, name)
+	return host, pathErr(op.String(), name, err)
+}
+
+func (f *FS) hostPath(op Op, name string) (string, error) {
+	v, err := f.view()
+	if err != nil {
+		return "", f.refuseAll(op, name, err)
+	}
+	t, err := f.authorized(op, name)
+	if err != nil {
+		return "", err
+	}
+	host, ok := v.ns.ToHost(t.Path)
+	if !ok {
+		return "", errors.ErrUnsupported
+	}
+	return host, nil
+}

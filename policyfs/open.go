@@ -1,0 +1,171 @@
+package policyfs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/spf13/afero"
+
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+// Create is OpenFile with O_RDWR|O_CREATE|O_TRUNC and mode 0666, as in package os.
+func (f *FS) Create(name string) (afero.File, error) {
+	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+}
+
+// Open opens a file or directory for reading.
+func (f *FS) Open(name string) (afero.File, error) {
+	return f.OpenFile(name, os.O_RDONLY, 0)
+}
+
+// OpenFile opens name with the flags of package os and the meaning they have
+// there. The result is a [*File].
+//
+// It asks for OpRead if the handle is readable (or OpList, which opens
+// directories only), OpCreate for O_CREATE, and OpWrite for every other flag
+// that writes, O_CREATE without O_EXCL included. Access mode 3 and unknown flags
+// are syscall.EINVAL. Links are provider.ErrSymlink, FIFOs, sockets and devices
+// provider.ErrIrregular, without blocking.
+func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (afero.File, error) {
+	file, err := f.open(name, flag, perm)
+	if err != nil {
+		return nil, pathErr("open", name, err)
+	}
+	return file, nil
+}
+
+func (f *FS) open(name string, flag int, perm fs.FileMode) (*File, error) {
+	opts, err := provider.ParseFlag(flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	v, err := f.view()
+	if err != nil {
+		return nil, f.refuseAll(OpRead, name, err)
+	}
+	t, err := f.resolve(&v, name, openNeeds(opts))
+	if err != nil {
+		return nil, err
+	}
+	pf, err := v.openTarget(&t, opts)
+	v.done(openOp(opts), &t, err)
+	if err != nil {
+		return nil, err
+	}
+	return newFile(v, t, pf, opts, flag), nil
+}
+
+// openNeeds translates the flags into what they ask of the policy.
+func openNeeds(o provider.OpenOptions) needs {
+	var n needs
+	i := 0
+	add := func(op Op) { n.ops[i] = op; i++ }
+	mutates := o.Mutates() || o.Exclusive
+	if o.Read {
+		add(OpRead)
+		if !mutates {
+			n.instead = OpList
+		}
+	}
+	exclusive := o.Create && o.Exclusive
+	if o.Create {
+		add(OpCreate)
+	}
+	if mutates && !exclusive {
+		add(OpWrite)
+	}
+	if o.Mutates() {
+		n.mount, n.blank = syscall.EISDIR, true
+		if exclusive {
+			n.mount = syscall.EEXIST
+		}
+	}
+	return n
+}
+
+// openOp is the Op that the outcome of an open is reported under.
+func openOp(o provider.OpenOptions) Op {
+	switch {
+	case o.Create:
+		return OpCreate
+	case o.Mutates():
+		return OpWrite
+	}
+	return OpRead
+}
+
+// openTarget opens what was authorized.
+func (v *view) openTarget(t *target, opts provider.OpenOptions) (provider.File, error) {
+	if !opts.Mutates() {
+		opts.Directory = t.traverse || t.mustDir
+		return v.openForReading(t, opts)
+	}
+	if t.mustDir {
+		// The kernel says so for a new name and for a directory; a file with a
+		// slash behind it is no directory.
+		if info, err := t.Provider.Stat(v.fs.context(), t.rel()); err == nil && !info.IsDir() {
+			return nil, notDir(info)
+		}
+		return nil, syscall.EISDIR
+	}
+	defer lockShared(t.Provider).unlock()
+	pf, err := t.Provider.Open(v.fs.context(), t.rel(), opts)
+	if opts.Create && v.fs.opts.CreateParents && errors.Is(err, fs.ErrNotExist) {
+		if perr := v.makeParents(t, 0o777); perr != nil {
+			return nil, perr
+		}
+		pf, err = t.Provider.Open(v.fs.context(), t.rel(), opts)
+	}
+	return pf, err
+}
+
+// openForReading opens a file or directory. What may only be traversed and is no
+// directory does not exist for the caller.
+func (v *view) openForReading(t *target, opts provider.OpenOptions) (provider.File, error) {
+	pf, err := t.Provider.Open(v.fs.context(), t.rel(), opts)
+	if err == nil {
+		return pf, nil
+	}
+	if v.isOverlay(t) {
+		// A directory that leads to a mount point exists, whatever the
+		// provider has there.
+		return newOverlayDir(t.Path.Base()), nil
+	}
+	if t.traverse && !errors.Is(err, fs.ErrNotExist) && isTypeError(err) {
+		return nil, fs.ErrNotExist
+	}
+	return nil, err
+}
+
+// isOverlay reports whether t is a directory because a mount point lies below it,
+// while the mount that contains it may have anything, or nothing, there.
+func (v *view) isOverlay(t *target) bool {
+	return !t.rel().IsRoot() && v.ns.MountPoint(t.Path)
+}
+
+// isTypeError reports whether err says that an object is there and is no directory.
+func isTypeError(err error) bool {
+	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, provider.ErrSymlink) || errors.Is(err, provider.ErrIrregular)
+}
+
+// notDir is the error for an object that the name says is a directory.
+func notDir(info fs.FileInfo) error {
+	if info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
+		return provider.ErrSymlink
+	}
+	return syscall.ENOTDIR
+}
+
+// refuseAll announces a refusal that no snapshot was there for, and returns it.
+func (f *FS) refuseAll(op Op, name string, err error) error {
+	denied, ok := err.(*DeniedError)
+	if !ok {
+		return err
+	}
+	denied.Op = op
+	f.audit(Event{Request: Request{Op: op}, Decision: Decision{Rule: denied.Rule}, Name: name, Err: denied.Cause})
+	return denied
+}

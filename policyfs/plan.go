@@ -1,0 +1,197 @@
+package policyfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/workspacefs/workspacefs/namespace"
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+// plan is a tree as it was found: its directories in the order in which they were
+// met, each with the entries it held. It is bounded by Options.MaxWalk.
+type plan struct {
+	root    namespace.Target
+	dirs    []planDir
+	entries int
+}
+
+// planDir is one directory of a plan.
+type planDir struct {
+	path   namespace.Path
+	rel    provider.Path
+	parent int // index in plan.dirs; -1 for the root of the tree
+	files  []string
+}
+
+// planJudge decides whether the entry at, found below the root of a plan, may be
+// part of the operation.
+type planJudge func(at *namespace.Target, dir bool) *DeniedError
+
+// planTree looks at everything below root through the provider, hidden entries
+// too, and lets judge decide each. It holds one descriptor at a time. It fails
+// before anything is changed: with the refusal of the first entry that judge
+// refuses, and when the tree is too large.
+func (v *view) planTree(root namespace.Target, op Op, judge planJudge) (*plan, error) {
+	p := &plan{root: root, dirs: []planDir{{path: root.Path, rel: root.Rel, parent: -1}}}
+	for i := 0; i < len(p.dirs); i++ {
+		if err := v.fs.context().Err(); err != nil {
+			return nil, err
+		}
+		if err := v.planDir(p, i, op, judge); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// planDir reads directory i of the plan and judges what it holds.
+func (v *view) planDir(p *plan, i int, op Op, judge planJudge) error {
+	d := &p.dirs[i]
+	limit := v.fs.maxWalk()
+	f, err := p.root.Provider.Open(v.fs.context(), d.rel, provider.OpenOptions{Read: true, Directory: true})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	list, err := f.ReadDir(limit - p.entries + 1)
+	if errors.Is(err, provider.ErrTooMany) || err == nil && len(list) > limit-p.entries {
+		rule := fmt.Sprintf("the tree holds more than %d entries (MaxWalk)", limit)
+		return &DeniedError{Op: op, Path: p.root.Path, Rule: rule, Cause: provider.ErrTooMany}
+	}
+	if err != nil {
+		return err
+	}
+	p.entries += len(list)
+	at := p.root
+	for _, e := range list {
+		at.Path, err = d.path.Join(e.Name())
+		if err == nil {
+			at.Rel, err = d.rel.Join(e.Name())
+		}
+		if err != nil {
+			// Nobody can be asked about a name that has no path.
+			return v.protected(op, p.root.Path, d.path, true, "a name that no path can spell")
+		}
+		at.Requested = at.Path
+		dir := e.Type()&fs.ModeType == fs.ModeDir
+		if denied := judge(&at, dir); denied != nil {
+			return v.protected(op, p.root.Path, denied.Path, dir, denied.Rule)
+		}
+		if dir {
+			p.dirs = append(p.dirs, planDir{path: at.Path, rel: at.Rel, parent: i})
+			d = &p.dirs[i] // append may have moved it
+		} else {
+			d.files = append(d.files, e.Name())
+		}
+	}
+	return nil
+}
+
+// protected is the refusal of a tree operation on root because of what lies at
+// path below it: named only if the caller may stat it.
+func (v *view) protected(op Op, root, path namespace.Path, dir bool, rule string) *DeniedError {
+	look := OpRead
+	if dir {
+		look = OpStat
+	}
+	if check(v.pol, Request{look, path}).Allow {
+		return &DeniedError{Op: op, Path: path, Rule: rule}
+	}
+	return &DeniedError{Op: op, Path: root, Rule: "protected descendant"}
+}
+
+// remove removes exactly what was planned, leaf first, and stops at the first
+// failure. What vanished meanwhile is as good as removed; what appeared makes
+// the removal of its directory fail with ENOTEMPTY.
+func (v *view) remove(p *plan) error {
+	done := 0
+	children := make([][]int, len(p.dirs))
+	for i := len(p.dirs) - 1; i > 0; i-- {
+		children[p.dirs[i].parent] = append(children[p.dirs[i].parent], i)
+	}
+	// Directories were met breadth first, so in reverse order every directory
+	// comes after all that lies below it.
+	for i := len(p.dirs) - 1; i >= 0; i-- {
+		left, err := v.empty(p, i, children[i], &done)
+		if err != nil {
+			return &PartialError{Done: done, Planned: p.entries + 1, Left: left, Err: clean(err)}
+		}
+	}
+	if err := p.root.Provider.Remove(v.fs.context(), p.root.Rel); err != nil && !isNotExist(err) {
+		return &PartialError{Done: done, Planned: p.entries + 1, Left: p.root.Path, Err: clean(err)}
+	}
+	return nil
+}
+
+// empty removes the planned entries of directory i, whose subdirectories are
+// empty by now. On failure it returns the path that could not be removed.
+func (v *view) empty(p *plan, i int, dirs []int, done *int) (left namespace.Path, err error) {
+	d := &p.dirs[i]
+	if len(dirs) == 0 && len(d.files) == 0 {
+		return d.path, nil
+	}
+	if err := v.fs.context().Err(); err != nil {
+		return d.path, err
+	}
+	f, err := p.root.Provider.Open(v.fs.context(), d.rel, provider.OpenOptions{Read: true, Directory: true})
+	if isNotExist(err) {
+		return d.path, nil
+	}
+	if err != nil {
+		return d.path, err
+	}
+	defer f.Close()
+	remover, _ := f.(provider.EntryRemover)
+	remove := func(elem string, dir bool) error {
+		if remover != nil {
+			return remover.RemoveEntry(elem, dir)
+		}
+		rel, err := d.rel.Join(elem)
+		if err != nil {
+			return err
+		}
+		return v.removeAs(p.root.Provider, rel, dir)
+	}
+	one := func(elem string, dir bool) error {
+		if err := remove(elem, dir); err != nil && !isNotExist(err) {
+			if q, jerr := d.path.Join(elem); jerr == nil {
+				left = q
+			}
+			return err
+		}
+		*done++
+		return nil
+	}
+	left = d.path
+	for n, elem := range d.files {
+		if n%1024 == 1023 {
+			if err := v.fs.context().Err(); err != nil {
+				return left, err
+			}
+		}
+		if err := one(elem, false); err != nil {
+			return left, err
+		}
+	}
+	for _, j := range dirs {
+		if err := one(p.dirs[j].path.Base(), true); err != nil {
+			return left, err
+		}
+	}
+	return left, nil
+}
+
+// removeAs is RemoveEntry for a provider without it: it refuses what is no longer
+// of the kind that was planned.
+func (v *view) removeAs(p provider.Provider, rel provider.Path, dir bool) error {
+	info, err := p.Stat(v.fs.context(), rel)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() != dir {
+		return typeChanged(dir)
+	}
+	return p.Remove(v.fs.context(), rel)
+}

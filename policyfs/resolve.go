@@ -1,0 +1,133 @@
+package policyfs
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/workspacefs/workspacefs/namespace"
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+// needs is what an operation asks of the policy for one name: every Op in ops.
+// instead, if set, is the Op that does where OpRead is refused.
+type needs struct {
+	ops     [3]Op
+	instead Op
+	// mount, if set, is the answer for a mount point and the directories that
+	// lead to one: they cannot be removed, renamed, replaced or changed.
+	mount syscall.Errno
+	// blank refuses the empty name, which package os never takes for a
+	// directory to change.
+	blank bool
+}
+
+// resolve is the one way from a name to an object. The order is fixed: the name
+// is parsed, the policy judges it, and only then the mount table is asked, so
+// that a refusal by policy says nothing about mounts or existence. No provider
+// is asked, except by ResolveParents for the directories before a "..".
+func (f *FS) resolve(v *view, name string, n needs) (target, error) {
+	t := target{name: name, mustDir: endsAsDir(name)}
+	text := name
+	if f.opts.HostSeparators && runtime.GOOS == "windows" {
+		text = strings.ReplaceAll(text, `\`, `/`)
+		t.mustDir = endsAsDir(text)
+	}
+	if f.opts.ResolveParents && hasParent(text) {
+		return f.resolveParents(v, t, text, n)
+	}
+	p, err := namespace.Parse(v.dir, text)
+	if err != nil {
+		return t, v.refuseName(n, name, &textError{err})
+	}
+	if f.opts.PortableNames {
+		if err := portable(p); err != nil {
+			return t, v.refuseName(n, name, &textError{err})
+		}
+	}
+	d, req, traverse := v.judge(p, n)
+	t.traverse = traverse
+	if !d.Allow {
+		return t, v.refuse(req, d, name, nil)
+	}
+	t.Target, err = v.ns.ResolveParsed(v.dir, p, text)
+	if err != nil {
+		return t, v.refuse(req, Decision{Rule: "outside every mount"}, name, err)
+	}
+	return t, v.authorize(&t, n, d, req)
+}
+
+// resolveParents is resolve for a name with "..": the namespace walks it, and
+// asks before each ".." whether the caller may stat the directory it leaves.
+func (f *FS) resolveParents(v *view, t target, text string, n needs) (target, error) {
+	own := *v // v itself stays off the heap for the callers that need no closure
+	v = &own
+	var err error
+	t.Target, err = v.ns.ResolveParents(f.context(), v.dir, text, func(at namespace.Target) error {
+		prefix := target{Target: at, name: t.name}
+		stat := needs{ops: [3]Op{OpStat}}
+		d, req, _ := v.judge(at.Path, stat)
+		if !d.Allow {
+			return &DeniedError{Op: req.Op, Path: req.Path, Rule: d.Rule}
+		}
+		return v.authorizeMore(&prefix, stat)
+	})
+	if errors.Is(err, provider.ErrPath) {
+		err = provider.ErrPath // its text may be the provider's
+	}
+	if err != nil {
+		return t, v.refuseName(n, t.name, err)
+	}
+	if f.opts.PortableNames {
+		if err := portable(t.Path); err != nil {
+			return t, v.refuseName(n, t.name, &textError{err})
+		}
+	}
+	d, req, traverse := v.judge(t.Requested, n)
+	t.traverse = traverse
+	if !d.Allow {
+		return t, v.refuse(req, d, t.name, nil)
+	}
+	return t, v.authorize(&t, n, d, req)
+}
+
+// endsAsDir reports whether name is spelled so that only a directory fits.
+func endsAsDir(name string) bool {
+	return name == "." || strings.HasSuffix(name, "/") || strings.HasSuffix(name, "/.")
+}
+
+// endsInDot reports whether the last element of name is ".", which package os
+// refuses to remove or rename.
+func endsInDot(name string) bool { return name == "." || strings.HasSuffix(name, "/.") }
+
+// hasParent reports whether some element of name is "..".
+func hasParent(name string) bool {
+	if !strings.Contains(name, "..") {
+		return false
+	}
+	for elem := range strings.SplitSeq(name, "/") {
+		if elem == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// portable refuses a path with an element that Windows cannot hold.
+func portable(p namespace.Path) error {
+	if p.IsRoot() {
+		return nil
+	}
+	first := true // the leading "workspace", which no storage holds
+	for elem := range strings.SplitSeq(p.String()[1:], "/") {
+		if first {
+			first = false
+			continue
+		}
+		if err := provider.PortableElem(elem); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package policyfs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"strings"
+
+	"github.com/workspacefs/workspacefs/namespace"
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+// SeedFile is one starter file of [FS.Seed].
+type SeedFile struct {
+	Name string
+	Data []byte
+	Perm fs.FileMode // of a new file; 0 is 0o644
+	// ReadOnly denies every change of the file from then on, as an exact
+	// deny_write would; what lies above it can be neither removed nor moved.
+	ReadOnly bool
+}
+
+// Seed writes starter files, making missing directories (mode 0755). It is
+// trusted: it bypasses the policy and the access of mounts, not the provider,
+// which still refuses links and its own limits. Existing files are replaced.
+//
+// ReadOnly holds in this FS and in everything derived from the same New, before
+// and after; it is not stored anywhere. Later access to seeded files is judged
+// like any other. Files are written in order; at the first error Seed stops, and
+// what was written stays.
+func (f *FS) Seed(files ...SeedFile) error {
+	v, err := f.view()
+	if err != nil {
+		return pathErr("seed", "", f.refuseAll(OpWrite, "", err))
+	}
+	for _, file := range files {
+		if err := f.seedOne(&v, file); err != nil {
+			return pathErr("seed", file.Name, err)
+		}
+	}
+	return nil
+}
+
+func (f *FS) seedOne(v *view, file SeedFile) error {
+	if f.seeds == nil {
+		return fs.ErrPermission // the zero FS
+	}
+	p, err := namespace.Parse(v.dir, file.Name)
+	if err != nil {
+		return &textError{err}
+	}
+	t, err := v.ns.ResolveParsed(v.dir, p, file.Name)
+	if err != nil {
+		return err
+	}
+	defer lockShared(t.Provider).unlock()
+	if err := seedParents(f.context(), t); err != nil {
+		return err
+	}
+	_, err = t.Provider.Replace(f.context(), t.Rel, bytes.NewReader(file.Data), provider.ReplaceOptions{Perm: file.Perm})
+	if err != nil {
+		return err
+	}
+	if file.ReadOnly {
+		for _, path := range append(v.ns.Aliases(t.Path), t.Path) {
+			f.pin(path)
+		}
+	}
+	return nil
+}
+
+// seedParents makes the directories above t.
+func seedParents(ctx context.Context, t namespace.Target) error {
+	var rel provider.Path
+	var err error
+	for elem := range t.Rel.Parent().Elems() {
+		if rel, err = rel.Join(elem); err != nil {
+			return err
+		}
+		if err = t.Provider.Mkdir(ctx, rel, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// seedSet holds the folded paths of read-only starter files. It is immutable;
+// pinning one publishes a new set.
+type seedSet struct{ paths map[string]struct{} }
+
+// pin adds p to the read-only starter files.
+func (f *FS) pin(p namespace.Path) {
+	key := foldPath(p)
+	for {
+		old := f.seeds.Load()
+		next := &seedSet{map[string]struct{}{}}
+		if old != nil {
+			next.paths = maps.Clone(old.paths)
+		}
+		next.paths[key] = struct{}{}
+		if f.seeds.CompareAndSwap(old, next) {
+			return
+		}
+	}
+}
+
+// readOnly reports whether p is a read-only starter file, in any spelling that
+// case-insensitive storage could take for it.
+func (s *seedSet) readOnly(p namespace.Path) bool {
+	if s == nil {
+		return false
+	}
+	_, ok := s.paths[foldPath(p)]
+	return ok
+}
+
+// below reports whether a read-only starter file is at p or below it.
+func (s *seedSet) below(p namespace.Path) bool {
+	if s == nil {
+		return false
+	}
+	key := foldPath(p)
+	for path := range s.paths {
+		if path == key || strings.HasPrefix(path, key+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// foldPath folds every element of p as denies are compared.
+func foldPath(p namespace.Path) string {
+	var b strings.Builder
+	for elem := range strings.SplitSeq(p.String(), "/") {
+		if elem != "" {
+			b.WriteByte('/')
+			b.WriteString(foldElem(elem))
+		}
+	}
+	return b.String()
+}
