@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,6 +36,7 @@ type mount struct {
 	access   Access
 	provider provider.Provider
 	hostDir  string
+	identity fs.FileInfo // of hostDir when it was granted, or nil
 	label    string
 	kind     Kind
 	// compiled: not asked for, but follows from one granted directory lying
@@ -71,8 +73,6 @@ type node struct {
 // [Parse] refuses, and [fs.ErrInvalid] for no mounts at all, a nil Provider, an
 // unknown Access, two mounts at one place, or a HostDir that is not absolute and
 // clean.
-//
-// [fs.ErrInvalid]: https://pkg.go.dev/io/fs#ErrInvalid
 func New(mounts ...Mount) (*Namespace, error) {
 	compiled := make([]*mount, len(mounts))
 	for i, m := range mounts {
