@@ -2,20 +2,15 @@ package diskfs
 
 import (
 	"io/fs"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/workspacefs/workspacefs/provider"
 )
 
 func newInfo(name string, st *unix.Stat_t) *info {
-	i := new(info)
-	fillInfo(i, name, st)
-	return i
-}
-
-func fillInfo(i *info, name string, st *unix.Stat_t) {
-	i.name, i.size = name, st.Size
-	i.sec, i.nsec = int64(st.Mtim.Sec), int32(st.Mtim.Nsec)
-	i.mode = fileMode(st.Mode)
+	return provider.NewInfo(name, st.Size, fileMode(st.Mode), time.Unix(int64(st.Mtim.Sec), int64(st.Mtim.Nsec)))
 }
 
 // fileMode translates st_mode.

@@ -99,7 +99,7 @@ func (f *file) Stat() (fs.FileInfo, error) {
 	if f.closed.Load() {
 		return nil, fs.ErrClosed
 	}
-	return &info{f.name, a}, nil
+	return a.info(f.name), nil
 }
 
 // Sync implements [provider.File]; there is nothing to do.

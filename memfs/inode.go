@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/workspacefs/workspacefs/provider"
 )
 
 // inode is one object of a tree: a regular file, a directory or a link.
@@ -129,23 +131,13 @@ func (n *inode) copyFor(o *owner, parent *dir, key string) *inode {
 	return &c.inode
 }
 
-// info is a snapshot of an inode under a name.
-type info struct {
-	name string
-	attr
+// info returns the snapshot of an inode under a name, in the plain form that the
+// face hands on without copying.
+func (a attr) info(name string) fs.FileInfo {
+	return provider.NewInfo(name, a.size, a.mode, time.Unix(0, a.mtime))
 }
 
-func (n *inode) info(name string) fs.FileInfo { return &info{name, n.attr()} }
-
-func (i *info) Name() string       { return i.name }
-func (i *info) Size() int64        { return i.size }
-func (i *info) Mode() fs.FileMode  { return i.mode }
-func (i *info) ModTime() time.Time { return time.Unix(0, i.mtime) }
-func (i *info) IsDir() bool        { return i.mode.IsDir() }
-func (i *info) Sys() any           { return nil }
-
-// String formats the snapshot as a line of a listing.
-func (i *info) String() string { return fs.FormatFileInfo(i) }
+func (n *inode) info(name string) fs.FileInfo { return n.attr().info(name) }
 
 // nanoseconds returns t as kept in an inode: the times that do not fit (before
 // 1678 and after 2261) become the nearest that do.
