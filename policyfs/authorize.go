@@ -2,6 +2,7 @@ package policyfs
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 
 	"github.com/workspacefs/workspacefs/namespace"
@@ -14,6 +15,29 @@ func changes(op Op) bool {
 		return false
 	}
 	return true
+}
+
+// allCompiled reports whether this package compiled every part of p.
+func allCompiled(p Policy) bool {
+	switch p := p.(type) {
+	case *compiled:
+		return p != nil
+	case *composed:
+		return p != nil && !slices.ContainsFunc(p.layers, func(l layer) bool { return l.rules == nil })
+	}
+	return false
+}
+
+// judgeStat is judge for OpStat alone. A compiled policy is asked for OpRead
+// first: most of what is statted may be read, and then nothing remains to ask.
+func (v *view) judgeStat(p namespace.Path) (d Decision, req Request, read bool) {
+	req = Request{OpStat, p}
+	if v.fs.pure {
+		if d = check(v.pol, Request{OpRead, p}); d.Allow {
+			return d, req, true
+		}
+	}
+	return check(v.pol, req), req, false
 }
 
 // judge asks the policy for the path as the caller named it. It returns the

@@ -13,7 +13,7 @@ import (
 
 // maxListing is the largest directory that is listed. A listing is sorted, so it
 // has to be held as a whole.
-const maxListing = 1 << 21
+const maxListing = 1 << 20
 
 // dirStream is one listing of a directory: what the policy permits, sorted, and
 // how much of it was given out.

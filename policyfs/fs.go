@@ -80,6 +80,9 @@ type FS struct {
 	ctx   context.Context
 	opts  Options
 	seeds *atomic.Pointer[seedSet] // shared with everything derived from one New
+	// pure: every part of pol was compiled here, where what may be read may be
+	// statted, so that one question answers both.
+	pure bool
 }
 
 var (
@@ -95,6 +98,7 @@ func New(src namespace.Source, opts Options) *FS {
 		dir:   opts.Dir,
 		ctx:   context.Background(),
 		opts:  opts,
+		pure:  allCompiled(opts.Policy),
 		seeds: new(atomic.Pointer[seedSet]),
 	}
 }
@@ -123,6 +127,7 @@ func (f *FS) WithDir(dir namespace.Path) *FS {
 func (f *FS) WithPolicy(p Policy) *FS {
 	g := *f
 	g.pol = Compose(f.pol, p)
+	g.pure = allCompiled(g.pol)
 	return &g
 }
 
@@ -203,6 +208,8 @@ type target struct {
 	// traverse: reading was refused and listing allowed. Only directories are
 	// visible then, and only as the way to what lies below.
 	traverse bool
+	// read: OpRead is known to be allowed for the named path.
+	read bool
 }
 
 // rel is the object's path in its provider.

@@ -23,6 +23,9 @@ type needs struct {
 	blank bool
 }
 
+// statOps are the ops of Stat and Lstat.
+var statOps = [3]Op{OpStat}
+
 // resolve is the one way from a name to an object. The order is fixed: the name
 // is parsed, the policy judges it, and only then the mount table is asked, so
 // that a refusal by policy says nothing about mounts or existence. No provider
@@ -46,8 +49,13 @@ func (f *FS) resolve(v *view, name string, n needs) (target, error) {
 			return t, v.refuseName(n, name, &textError{err})
 		}
 	}
-	d, req, traverse := v.judge(p, n)
-	t.traverse = traverse
+	var d Decision
+	var req Request
+	if n.ops == statOps {
+		d, req, t.read = v.judgeStat(p)
+	} else {
+		d, req, t.traverse = v.judge(p, n)
+	}
 	if !d.Allow {
 		return t, v.refuse(req, d, name, nil)
 	}

@@ -35,7 +35,7 @@ func (f *FS) statName(name string, refuseLinks bool) (fs.FileInfo, error) {
 
 // stat is Stat and Lstat within one snapshot.
 func (f *FS) stat(v *view, name string, refuseLinks bool) (fs.FileInfo, error) {
-	t, err := f.resolve(v, name, needs{ops: [3]Op{OpStat}})
+	t, err := f.resolve(v, name, needs{ops: statOps})
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +72,9 @@ func (v *view) statTarget(t *target, refuseLinks bool) (fs.FileInfo, error) {
 
 // readable reports whether the object may be read, at every path it has.
 func (v *view) readable(t *target) bool {
+	if t.read && t.Requested == t.Path && v.ns.Aliases(t.Path) == nil {
+		return true
+	}
 	if t.Requested != t.Path && t.Requested.String() != "" && !check(v.pol, Request{OpRead, t.Requested}).Allow {
 		return false
 	}
