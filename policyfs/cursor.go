@@ -13,11 +13,11 @@ import (
 type cursor struct {
 	dir *dirState // nil: nothing below can be named
 	// What follows answers for the many entries that no rule is about.
-	bloom uint64 // of what could matter to an entry
-	left  int    // how many bytes a Path may yet have, a slash included
-	room  int    // how many bytes an entry may have
-	plain bool   // whether such entries are readable
-	quick bool   // whether the fields above answer for them
+	bloom bloom // of what could matter to an entry
+	left  int   // how many bytes a Path may yet have, a slash included
+	room  int   // how many bytes an entry may have
+	plain bool  // whether such entries are readable
+	quick bool  // whether the fields above answer for them
 }
 
 // dirState is what the policy's parts know about the directory.
@@ -85,7 +85,12 @@ func (d *dirState) cursor(left int) cursor {
 		s.exact, s.deny = nil, nil
 		_, ok := s.read()
 		c.plain = c.plain && ok
-		c.bloom |= v.at.bloom
+		c.bloom |= v.rules.sensitive
+		for _, n := range []*node{v.at.exact, v.at.deny} {
+			if n != nil {
+				c.bloom |= n.next.bloom
+			}
+		}
 	}
 	return c
 }
@@ -115,10 +120,11 @@ func (c cursor) ask(name string) (read, stat bool) {
 		return false, false
 	}
 	read, stat = true, true
+	ascii := isASCII(name)
 	for i := range c.dir.views {
 		v := &c.dir.views[i]
 		s := v.at
-		v.rules.step(&s, name)
+		v.rules.step(&s, name, ascii)
 		_, r := s.read()
 		if !r {
 			_, t := s.traverse()
@@ -145,10 +151,11 @@ func (c cursor) child(name string) cursor {
 	if !c.spells(name) {
 		return cursor{}
 	}
+	ascii := isASCII(name)
 	d := &dirState{views: make([]dirView, len(c.dir.views)), custom: c.dir.custom}
 	for i := range c.dir.views {
 		d.views[i] = c.dir.views[i]
-		d.views[i].rules.step(&d.views[i].at, name)
+		d.views[i].rules.step(&d.views[i].at, name, ascii)
 	}
 	if len(d.custom) > 0 {
 		path, err := c.dir.path.Join(name)
@@ -179,35 +186,37 @@ func (c cursor) spells(name string) bool {
 }
 
 // ordinary reports that name is pure ASCII without characters that a Path refuses,
-// and that it is indifferent to everything in bloom (see state.indifferent). False
-// may mean either.
-func ordinary(name string, bloom uint64) bool {
+// that it is neither hidden nor trimmed by folding, and that no rule in b is about
+// it. False may mean either.
+func ordinary(name string, b bloom) bool {
 	n := len(name)
 	if n == 0 {
 		return false
 	}
-	switch last := name[n-1]; {
-	case name[0] == '.', last == '.', last == ' ', bloom&bloomBit(name) != 0:
+	if last := name[n-1]; name[0] == '.' || last == '.' || last == ' ' {
 		return false
 	}
-	if n < 8 {
-		for i := 0; i < n; i++ {
-			if c := name[i]; c < 0x20 || c >= 0x7f || c == '/' || c == '\\' {
-				return false
-			}
+	// This is hashElem, with a look at each word on the way.
+	h, bad := uint64(n)*golden, uint64(0)
+	w := uint64(0)
+	if n >= 8 {
+		for i := 0; i+8 < n; i += 8 {
+			w = word(name[i:])
+			bad |= refused(w)
+			h = mix(h, w)
 		}
-		return true
+		w = word(name[n-8:])
+		bad |= refused(w)
+	} else {
+		w = short(name)
+		bad = refused(w | unused(n))
 	}
-	bad := odd(word(name[n-8:]))
-	for i := 0; i+8 < n; i += 8 {
-		bad |= odd(word(name[i:]))
-	}
-	return bad == 0
+	return bad == 0 && !b.has(mix(h, w))
 }
 
-// odd returns non-zero if one of eight bytes is not ASCII, a control character, a
-// slash or a backslash.
-func odd(w uint64) uint64 {
+// refused returns non-zero if one of eight bytes is not ASCII, a control character,
+// a slash or a backslash.
+func refused(w uint64) uint64 {
 	slash, backslash := w^('/'*lowBits), w^('\\'*lowBits)
 	bits := w                      // not ASCII
 	bits |= w + lowBits            // 0x7f
@@ -215,4 +224,12 @@ func odd(w uint64) uint64 {
 	bits |= (slash - lowBits) &^ slash
 	bits |= (backslash - lowBits) &^ backslash
 	return bits & highBits
+}
+
+// unused returns blanks in the bytes that short leaves zero.
+func unused(n int) uint64 {
+	if n >= 4 {
+		return 0
+	}
+	return 0x2020202020000000
 }

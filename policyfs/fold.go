@@ -48,26 +48,7 @@ func foldsTo(elem, folded string) bool {
 		wide, _ := foldWide(elem)
 		return wide == folded
 	}
-	elem = trimASCII(elem)
-	if len(elem) != len(folded) {
-		return false
-	}
-	for i := 0; i < len(elem); i++ {
-		if upper(elem[i]) != folded[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// foldASCII writes the folded form of a pure ASCII elem to buf and returns how
-// much it wrote. buf must be as long as elem.
-func foldASCII(buf []byte, elem string) int {
-	elem = trimASCII(elem)
-	for i := 0; i < len(elem); i++ {
-		buf[i] = upper(elem[i])
-	}
-	return len(elem)
+	return sameFolded(trimASCII(elem), folded)
 }
 
 // foldWide folds an element that is not ASCII. dot reports whether it begins with

@@ -1,9 +1,6 @@
 package policyfs
 
-import (
-	"github.com/workspacefs/workspacefs/namespace"
-	"github.com/workspacefs/workspacefs/provider"
-)
+import "github.com/workspacefs/workspacefs/namespace"
 
 // checkMove decides whether p lets the directory from become to, whatever it
 // holds: the part of a directory move that can be judged without looking at the
@@ -73,9 +70,8 @@ func (m *matcher) cover(elems string) (*node, [verbs]rule) {
 	for n != nil && elems != "" {
 		var elem string
 		elem, elems = cutElem(elems)
-		var buf [provider.MaxElem]byte
-		folded, _ := foldBytes(&buf, elem)
-		n = s.enter(n.child(folded))
+		key, _ := foldKey(elem, isASCII(elem))
+		n = s.enter(n.next.folded(hashElem(key), key))
 	}
 	return n, s.cover
 }

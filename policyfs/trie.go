@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/workspacefs/workspacefs/namespace"
-	"github.com/workspacefs/workspacefs/provider"
 )
 
 // compiled is a Spec in the form that Check needs: tries over the elements of the
@@ -23,9 +22,10 @@ type matcher struct {
 	deny  node // deny_read and deny_write, by folded spelling
 	all   node // every scope, by folded spelling: what a directory must not move over
 	// names are the folded elements that mean something wherever they stand.
-	names map[string]nameRules
-	bloom uint64 // of names
-	tree  bool   // allow_recursive_delete
+	names table[nameRules]
+	// sensitive are those of names that matter to reading.
+	sensitive bloom
+	tree      bool // allow_recursive_delete
 }
 
 // nameRules are the rules about one folded element.
@@ -59,7 +59,7 @@ const envPrefix = ".ENV."
 
 func newCompiled(tree bool) *compiled {
 	c := &compiled{
-		matcher: &matcher{tree: tree, names: make(map[string]nameRules)},
+		matcher: &matcher{tree: tree},
 		texts: []string{
 			ruleUnknownOp: textUnknownOp,
 			ruleNoPath:    textNoPath,
@@ -72,7 +72,9 @@ func newCompiled(tree bool) *compiled {
 		},
 	}
 	for _, name := range sensitiveNames {
-		c.addName(foldElem(name), nameRules{sensitive: c.text(`sensitive "` + name + `"`)})
+		folded := foldElem(name)
+		c.names.at(folded).sensitive = c.text(`sensitive "` + name + `"`)
+		c.sensitive |= bloomOf(hashElem(folded))
 	}
 	return c
 }
@@ -83,27 +85,14 @@ func (c *compiled) text(s string) rule {
 	return rule(len(c.texts) - 1)
 }
 
-// addName adds rules about one folded element to those that are there.
-func (m *matcher) addName(folded string, r nameRules) {
-	have := m.names[folded]
-	if have.sensitive == 0 {
-		have.sensitive = r.sensitive
-	}
-	if have.component == 0 {
-		have.component = r.component
-	}
-	m.names[folded] = have
-	if folded != "" {
-		m.bloom |= bloomBit(folded)
-	}
-}
-
 // add adds one rule. Of two rules that say the same the first is named.
 func (c *compiled) add(sc scope) {
 	text := sc.text()
 	r := c.text(text)
 	if sc.verb == denyComponent {
-		c.addName(foldElem(sc.path.Base()), nameRules{component: r})
+		if name := c.names.at(foldElem(sc.path.Base())); name.component == 0 {
+			name.component = r
+		}
 		return
 	}
 	below := c.text(text + " lies below it")
@@ -119,22 +108,11 @@ func (c *compiled) add(sc scope) {
 
 // node is one place in a trie.
 type node struct {
-	bloom uint64           // of the children's keys
-	edges []edge           // the children, while they are few
-	index map[string]*node // the children, once they are many
-	ends  *[verbs]rule     // the scopes that end here
-	verbs verbSet          // the verbs of scopes that end strictly below
-	first rule             // of those scopes, the one that a refusal names
+	next  table[node]
+	ends  *[verbs]rule // the scopes that end here
+	verbs verbSet      // the verbs of scopes that end strictly below
+	first rule         // of those scopes, the one that a refusal names
 }
-
-type edge struct {
-	key string
-	to  *node
-}
-
-// maxEdges is up to how many children are compared one after the other, which is
-// faster than a map then.
-const maxEdges = 4
 
 // verbSet is a set of verbs.
 type verbSet uint8
@@ -150,7 +128,7 @@ func (n *node) add(elems string, key func(string) string, v verb, end, below rul
 		n.verbs |= 1 << v
 		var elem string
 		elem, elems = cutElem(elems)
-		n = n.grow(key(elem))
+		n = n.next.at(key(elem))
 	}
 	if n.ends == nil {
 		n.ends = new([verbs]rule)
@@ -160,70 +138,11 @@ func (n *node) add(elems string, key func(string) string, v verb, end, below rul
 	}
 }
 
-// grow returns the child of n under key, made if there is none.
-func (n *node) grow(key string) *node {
-	if to := n.child([]byte(key)); to != nil {
-		return to
-	}
-	to := new(node)
-	if key != "" {
-		n.bloom |= bloomBit(key)
-	}
-	switch {
-	case n.index != nil:
-		n.index[key] = to
-	case len(n.edges) < maxEdges:
-		n.edges = append(n.edges, edge{key, to})
-	default:
-		n.index = map[string]*node{key: to}
-		for _, e := range n.edges {
-			n.index[e.key] = e.to
-		}
-		n.edges = nil
-	}
-	return to
-}
-
-// child returns the child of n under key, or nil. It does not allocate.
-func (n *node) child(key []byte) *node {
-	if n.index != nil {
-		return n.index[string(key)]
-	}
-	for i := range n.edges {
-		if n.edges[i].key == string(key) {
-			return n.edges[i].to
-		}
-	}
-	return nil
-}
-
-// childOf is child for a string.
-func (n *node) childOf(key string) *node {
-	if n.index != nil {
-		return n.index[key]
-	}
-	for i := range n.edges {
-		if n.edges[i].key == key {
-			return n.edges[i].to
-		}
-	}
-	return nil
-}
-
-// bloomBit returns the bit that stands for a name, which is not empty, in a Bloom
-// filter. Two ASCII names that fold alike have the same bit, provided that neither
-// ends in a dot or a blank: a byte's bit 5 is all that case changes.
-func bloomBit(name string) uint64 {
-	h := uint(name[0]|0x20)*5 + uint(name[len(name)-1]|0x20)*11 + uint(len(name))
-	return 1 << (h & 63)
-}
-
 // state is what a compiled policy knows about a path after reading its elements
 // from the root down. It is a value: a cursor keeps one for its directory and
 // goes on from there for each entry.
 type state struct {
 	exact, deny *node       // the places in the tries; nil once no scope lies below
-	bloom       uint64      // of everything that could matter to the next element
 	cover       [verbs]rule // the first scope of each verb that contains the path
 	sensitive   rule        // the first sensitive element
 	hidden      bool        // an element begins with a dot
@@ -234,7 +153,6 @@ func (m *matcher) start() state {
 	var s state
 	s.exact = s.enter(&m.exact)
 	s.deny = s.enter(&m.deny)
-	s.filter(m)
 	return s
 }
 
@@ -257,76 +175,61 @@ func (s *state) enter(n *node) *node {
 	return n
 }
 
-// filter computes s.bloom.
-func (s *state) filter(m *matcher) {
-	s.bloom = m.bloom
-	if s.exact != nil {
-		s.bloom |= s.exact.bloom
-	}
-	if s.deny != nil {
-		s.bloom |= s.deny.bloom
-	}
-}
-
 // walk reads the elements of elems, which are joined by single slashes.
 func (m *matcher) walk(s *state, elems string) {
 	ascii := isASCII(elems)
 	for elems != "" {
 		var elem string
 		elem, elems = cutElem(elems)
-		if ascii && s.indifferent(elem) {
-			s.exact, s.deny, s.bloom = nil, nil, m.bloom
-			continue
-		}
-		m.step(s, elem)
+		m.step(s, elem, ascii || isASCII(elem))
 	}
 }
 
-// indifferent reports that a pure ASCII element is none that a rule could be
-// about: neither hidden nor sensitive nor a denied component, and no scope goes
-// on with it. False may mean either.
-func (s *state) indifferent(elem string) bool {
-	switch last := elem[len(elem)-1]; {
-	case elem[0] == '.', last == '.', last == ' ':
-		return false
-	}
-	return s.bloom&bloomBit(elem) == 0
-}
-
-// step reads one element.
-func (m *matcher) step(s *state, elem string) {
+// step reads one element; ascii says whether it is pure ASCII. It looks the
+// element up three times, where the tables mostly answer after comparing a hash.
+func (m *matcher) step(s *state, elem string, ascii bool) {
+	key, dot := foldKey(elem, ascii)
+	hash := hashElem(key)
 	if s.exact != nil {
-		s.exact = s.enter(s.exact.childOf(elem))
+		exact := hash
+		if !ascii || len(key) != len(elem) {
+			exact = hashElem(elem)
+		}
+		s.exact = s.enter(s.exact.next.exact(exact, elem))
 	}
-	var buf [provider.MaxElem]byte
-	folded, dot := foldBytes(&buf, elem)
 	if s.deny != nil {
-		s.deny = s.enter(s.deny.child(folded))
+		s.deny = s.enter(s.deny.next.folded(hash, key))
+	}
+	if r := m.names.folded(hash, key); r != nil {
+		s.named(*r)
 	}
 	if dot {
 		s.hidden = true
+		if len(key) > len(envPrefix) && sameFolded(key[:len(envPrefix)], envPrefix) {
+			s.named(nameRules{sensitive: ruleEnv})
+		}
 	}
-	r := m.names[string(folded)]
-	if r.sensitive == 0 && len(folded) > len(envPrefix) && string(folded[:len(envPrefix)]) == envPrefix {
-		r.sensitive = ruleEnv
-	}
+}
+
+// named takes the rules about an element into account.
+func (s *state) named(r nameRules) {
 	if s.sensitive == 0 {
 		s.sensitive = r.sensitive
 	}
 	if s.cover[denyComponent] == 0 {
 		s.cover[denyComponent] = r.component
 	}
-	s.filter(m)
 }
 
-// foldBytes is foldElem into buf. dot reports whether elem begins with a dot, as
-// in foldWide. It allocates only when elem is not pure ASCII.
-func foldBytes(buf *[provider.MaxElem]byte, elem string) (folded []byte, dot bool) {
-	if len(elem) <= len(buf) && isASCII(elem) {
-		return buf[:foldASCII(buf[:], elem)], strings.HasPrefix(elem, ".")
+// foldKey returns what to look elem up by in a table of folded elements: its
+// folded form, or text that differs from that in the case of ASCII letters only.
+// dot reports whether elem is hidden. It allocates only if elem is not ASCII.
+func foldKey(elem string, ascii bool) (key string, dot bool) {
+	if ascii {
+		return trimASCII(elem), elem[0] == '.'
 	}
-	wide, dot := foldWide(elem)
-	return []byte(wide), dot || strings.HasPrefix(elem, ".")
+	key, dot = foldWide(elem)
+	return key, dot || elem[0] == '.'
 }
 
 // Check implements [Policy].

@@ -1,0 +1,148 @@
+package policyfs
+
+import "math/bits"
+
+// table maps elements, in one of their spellings, to rules about them or places in
+// a trie. It is a hash table of our own for two reasons: one hash of an element
+// serves all tables of all composed policies, and an ASCII element is looked up by
+// its folded form without being folded. Its elements come from a Spec, which is
+// trusted; hostile names only ever miss.
+type table[T any] struct {
+	slots []slot[T] // a power of two, at most half full; nil while empty
+	shift uint8     // hash >> shift is a slot's number
+	count int
+	bloom bloom
+}
+
+type slot[T any] struct {
+	hash uint64
+	key  string
+	val  *T // nil: free
+}
+
+// exact returns what is under elem, or nil; hash is hashElem(elem).
+func (t *table[T]) exact(hash uint64, elem string) *T {
+	if t.slots == nil {
+		return nil
+	}
+	for i := hash >> t.shift; ; i++ {
+		s := &t.slots[i&uint64(len(t.slots)-1)]
+		if s.val == nil || s.hash == hash && s.key == elem {
+			return s.val
+		}
+	}
+}
+
+// folded returns what is under the folded form of key, which foldKey returned, or
+// nil; hash is hashElem(key). The table holds folded elements.
+func (t *table[T]) folded(hash uint64, key string) *T {
+	if t.slots == nil {
+		return nil
+	}
+	for i := hash >> t.shift; ; i++ {
+		s := &t.slots[i&uint64(len(t.slots)-1)]
+		if s.val == nil || s.hash == hash && sameFolded(key, s.key) {
+			return s.val
+		}
+	}
+}
+
+// sameFolded reports whether key, which foldKey returned, is folded once its ASCII
+// letters are upper case.
+func sameFolded(key, folded string) bool {
+	if len(key) != len(folded) {
+		return false
+	}
+	for i := 0; i < len(key); i++ {
+		if upper(key[i]) != folded[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// at returns what is under key, made if there is nothing.
+func (t *table[T]) at(key string) *T {
+	hash := hashElem(key)
+	if val := t.exact(hash, key); val != nil {
+		return val
+	}
+	if 2*(t.count+1) > len(t.slots) {
+		old := t.slots
+		size := max(2, 2*len(old))
+		t.slots = make([]slot[T], size)
+		t.shift = uint8(64 - bits.TrailingZeros(uint(size)))
+		for _, s := range old {
+			if s.val != nil {
+				t.put(s)
+			}
+		}
+	}
+	val := new(T)
+	t.put(slot[T]{hash, key, val})
+	t.count++
+	t.bloom |= bloomOf(hash)
+	return val
+}
+
+// put stores s in the first free slot.
+func (t *table[T]) put(s slot[T]) {
+	for i := s.hash >> t.shift; ; i++ {
+		if free := &t.slots[i&uint64(len(t.slots)-1)]; free.val == nil {
+			*free = s
+			return
+		}
+	}
+}
+
+// hashElem hashes an element without regard to ASCII case, so that elements that
+// foldKey holds for one have one hash.
+func hashElem(elem string) uint64 {
+	n := len(elem)
+	h := uint64(n) * golden
+	if n >= 8 {
+		for i := 0; i+8 < n; i += 8 {
+			h = mix(h, word(elem[i:]))
+		}
+		return mix(h, word(elem[n-8:]))
+	}
+	return mix(h, short(elem))
+}
+
+// mix takes eight bytes into a hash. Bit 5 is all in which the two cases of a
+// letter differ.
+func mix(h, w uint64) uint64 {
+	h = (h ^ (w | 0x20*lowBits)) * golden
+	return h ^ h>>32
+}
+
+// golden spreads every bit of a word to the top of the product.
+const golden = 0x9e3779b97f4a7c15
+
+// short returns the bytes of s, at most seven, in a word; some of them twice.
+func short(s string) uint64 {
+	switch n := len(s); {
+	case n >= 4:
+		return half(s) | half(s[n-4:])<<32
+	case n > 0:
+		return uint64(s[0]) | uint64(s[n/2])<<8 | uint64(s[n-1])<<16
+	}
+	return 0
+}
+
+// half loads the first four bytes of s, which has as many.
+func half(s string) uint64 {
+	_ = s[3]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
+}
+
+// bloom is a Bloom filter for a few elements, two bits each.
+type bloom uint64
+
+func bloomOf(hash uint64) bloom { return 1<<(hash>>58) | 1<<(hash>>52&63) }
+
+// has reports whether an element of this hash may be among those of b.
+func (b bloom) has(hash uint64) bool {
+	want := bloomOf(hash)
+	return b&want == want
+}
