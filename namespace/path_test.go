@@ -3,7 +3,9 @@ package namespace
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/workspacefs/workspacefs/provider"
@@ -93,4 +95,90 @@ func BenchmarkParseLookup(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestParseRefusals(t *testing.T) {
+	long := strings.Repeat("x", 256)
+	for name, want := range map[string]string{
+		"a/../b":                    `".." is refused`,
+		"a\\b":                      "backslash",
+		"a\x01":                     "control character",
+		"a\u009f":                   "control character",
+		"a\x7fb":                    "control character",
+		"\xc3\x28":                  "invalid UTF-8",
+		"a\u2067b":                  "bidirectional",
+		long:                        "255 bytes",
+		strings.Repeat("x/", 2048):  "4095 bytes",
+		strings.Repeat("x", 65537):  "64 KiB",
+		strings.Repeat("./", 32769): "64 KiB",
+	} {
+		_, err := Parse(root, name)
+		if !errors.Is(err, provider.ErrPath) || !errors.Is(err, fs.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%.20q): %v, want %q", name, err, want)
+		}
+	}
+	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" {
+		if _, err := Parse(root, "a/"+string(r)+"b"); err == nil {
+			t.Errorf("%U is let through", r)
+		}
+		if _, err := root.Join(string(r)); err == nil {
+			t.Errorf("%U is let through by Join", r)
+		}
+	}
+	for _, name := range []string{"a", "", "."} {
+		if _, err := Parse(Path{}, name); !errors.Is(err, provider.ErrPath) {
+			t.Errorf("Parse of %q without a directory: %v", name, err)
+		}
+	}
+	if _, err := Parse(root, strings.Repeat("./", 32768)+""); err != nil {
+		t.Errorf("64 KiB of dots: %v", err)
+	}
+}
+
+func TestPathMethods(t *testing.T) {
+	p := MustParse("/a/b/c")
+	if p.Base() != "c" || p.Parent() != MustParse("/a/b") || p.Parent().Parent().Parent() != root || root.Parent() != root || root.Base() != "workspace" {
+		t.Errorf("%v %v %v", p.Base(), p.Parent(), root.Base())
+	}
+	if !root.IsRoot() || p.IsRoot() || (Path{}).IsRoot() || MustParse("/") != root || MustParse("/workspace") != root {
+		t.Error("IsRoot")
+	}
+	for _, c := range []struct {
+		p, q string
+		want bool
+	}{{"/", "/a", true}, {"/a", "/a", true}, {"/a", "/a/b", true}, {"/a", "/ab", false}, {"/a/b", "/a", false}, {"/a", "/A", false}} {
+		if got := MustParse(c.p).Contains(MustParse(c.q)); got != c.want {
+			t.Errorf("%s contains %s: %v", c.p, c.q, got)
+		}
+	}
+	if (Path{}).Contains(root) || root.Contains(Path{}) || (Path{}).Contains(Path{}) {
+		t.Error("the unset Path contains or is contained")
+	}
+	if (Path{}).String() != "" || (Path{}).Base() != "" || (Path{}).Parent() != (Path{}) {
+		t.Error("the unset Path")
+	}
+	for _, elem := range []string{"", ".", "..", "a/b", "/", "a\\b", "a\nb", "a\u202eb", "\xff", strings.Repeat("x", 256)} {
+		if q, err := p.Join(elem); !errors.Is(err, provider.ErrPath) {
+			t.Errorf("Join(%q) = %v, %v", elem, q, err)
+		}
+	}
+	if q, err := p.Join("d e"); err != nil || q.String() != "/workspace/a/b/c/d e" {
+		t.Errorf("%v, %v", q, err)
+	}
+	if q, err := root.Join("workspace"); err != nil || q.String() != "/workspace/workspace" {
+		t.Errorf("%v, %v", q, err)
+	}
+	if _, err := (Path{}).Join("a"); !errors.Is(err, provider.ErrPath) {
+		t.Errorf("Join to the unset Path: %v", err)
+	}
+	deep := MustParse(strings.Repeat("x/", 2042)) // 10 + 4084 bytes
+	if _, err := deep.Join("y"); !errors.Is(err, provider.ErrPath) {
+		t.Errorf("a path of %d bytes", len(deep.String())+2)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("MustParse did not panic")
+		}
+	}()
+	MustParse("../x")
 }

@@ -55,8 +55,11 @@ func (n *Namespace) lookup(dir, p Path, spelled bool) (Target, error) {
 			return Target{}, err
 		}
 		t, err := n.Lookup(stands)
+		if err != nil {
+			return Target{}, err
+		}
 		t.Requested = p
-		return t, err
+		return t, nil
 	}
 	return n.Lookup(p)
 }
