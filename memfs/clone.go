@@ -11,6 +11,9 @@ package memfs
 func (m *FS) Clone() *FS {
 	m.mu.lock()
 	defer m.mu.unlock()
+	if m.root == nil {
+		return New(m.opts)
+	}
 	m.openMu.Lock()
 	defer m.openMu.Unlock()
 	// With all open inodes locked no write is under way: other inodes cannot

@@ -13,10 +13,10 @@ const (
 	// enough that a large file is few of them, small enough that the free part
 	// of the last one, and copying one after a clone, do not matter.
 	chunkSize = 256 << 10
-	// fragmentCharge is what each chunk costs, about, beside its bytes. Only
-	// the chunks in excess of what the bytes need are charged for it, so that it
-	// is nothing for files without holes; without it, single bytes far apart
-	// would retain many times what they are charged.
+	// fragmentCharge is the least that a chunk after the first is charged on
+	// average: about what it costs beside its bytes. It makes no difference to
+	// files without holes; without it, single bytes far apart would retain many
+	// times what they are charged.
 	fragmentCharge = 64
 	// slack is the free capacity that is not worth giving back.
 	slack = 64
@@ -47,9 +47,10 @@ func (c *content) charge() int64 {
 	return charge(c.bytes, c.count)
 }
 
+// charge never rises when bytes or count fall, so that giving up content always
+// succeeds.
 func charge(bytes, count int64) int64 {
-	needed := (bytes + chunkSize - 1) / chunkSize
-	return bytes + fragmentCharge*max(0, count-needed)
+	return max(bytes, fragmentCharge*(count-1))
 }
 
 // chunk returns the bytes that are there of chunk i.
@@ -102,8 +103,8 @@ func (c *content) growth(off int64, n int) (bytes, count int64) {
 	return bytes, count
 }
 
-// writeAt writes p, which is not empty, and returns the new bytes and count to
-// be stored by the caller. c belongs to its inode.
+// writeAt writes p. The caller sets bytes and count to the growth. c belongs to
+// its inode.
 func (c *content) writeAt(p []byte, off int64) {
 	for len(p) > 0 {
 		i, at := off/chunkSize, int(off%chunkSize)
@@ -145,7 +146,7 @@ func (c *content) writeChunk(i int64, part []byte, at int) {
 func overlay(buf, part []byte, at, room int) []byte {
 	had, end := len(buf), at+len(part)
 	if end > cap(buf) {
-		room = min(max(room, end, 2*cap(buf)), max(chunkSize, end))
+		room = min(max(room, end, 2*cap(buf)), chunkSize)
 		buf = append(make([]byte, 0, room), buf...)
 	}
 	buf = buf[:max(had, end)]
@@ -274,9 +275,7 @@ func (n *inode) truncate(m *FS, size int64) error {
 		} else {
 			n.ownContent().cut(size)
 		}
-		if err := m.quota.reserve(n.content.charge() - before); err != nil {
-			return err
-		}
+		m.quota.bytes.Add(n.content.charge() - before)
 	}
 	n.resized(m, size)
 	return nil

@@ -19,7 +19,7 @@ func (f *file) ReadDir(max int) ([]fs.DirEntry, error) {
 	case d == nil:
 		return nil, syscall.ENOTDIR
 	case d.removed(f.m.root):
-		return nil, fs.ErrNotExist // as getdents(2) of a removed directory
+		return nil, syscall.ENOENT // as getdents(2) of a removed directory
 	case max > 0 && d.entries.len > max:
 		return nil, provider.ErrTooMany
 	}
@@ -57,7 +57,7 @@ func (e *entry) Info() (fs.FileInfo, error) {
 	}
 	n, ok := e.f.n.dir.entries.get(e.key)
 	if !ok {
-		return nil, fs.ErrNotExist
+		return nil, syscall.ENOENT
 	}
 	return n.info(spelling(e.key)), nil
 }
@@ -79,7 +79,7 @@ func (f *file) RemoveEntry(elem string, dir bool) error {
 	key, n := m.lookup(d, elem)
 	switch {
 	case n == nil:
-		return fs.ErrNotExist
+		return syscall.ENOENT
 	case dir && n.dir == nil:
 		return syscall.ENOTDIR
 	case !dir && n.dir != nil:

@@ -38,12 +38,12 @@ type Options struct {
 	Now func() time.Time
 }
 
-// FS is a tree in memory. Make one with [New] or [FS.Clone]; an FS must not be
-// copied. All methods are safe for concurrent use.
+// FS is a tree in memory. Make one with [New] or [FS.Clone]; the zero FS is a
+// closed one. An FS must not be copied. All methods are safe for concurrent use.
 type FS struct {
-	opts   Options
-	closed atomic.Bool
-	quota  quota
+	opts  Options
+	live  atomic.Bool // false before New and after Close
+	quota quota
 
 	// mu guards the structure: who is in which directory, and owner. Holding
 	// it for reading is enough to find an inode and change its attributes.
@@ -74,6 +74,7 @@ func newFS(opts Options) *FS {
 	m := &FS{opts: opts, owner: new(owner)}
 	m.quota.maxBytes, m.quota.maxFiles = max(opts.MaxBytes, 0), int64(max(opts.MaxFiles, 0))
 	m.mu.init()
+	m.live.Store(true)
 	return m
 }
 
@@ -103,7 +104,7 @@ func (m *FS) Features() provider.Features {
 // Close implements [provider.Provider]. It releases nothing that open Files
 // need; clones are not affected.
 func (m *FS) Close() error {
-	if m.closed.Swap(true) {
+	if !m.live.Swap(false) {
 		return fs.ErrClosed
 	}
 	return nil
@@ -111,7 +112,7 @@ func (m *FS) Close() error {
 
 // begin is what every method of the provider asks first.
 func (m *FS) begin(ctx context.Context) error {
-	if m.closed.Load() {
+	if !m.live.Load() {
 		return fs.ErrClosed
 	}
 	return ctx.Err()
@@ -130,7 +131,7 @@ func (m *FS) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) 
 	}
 	a := n.attr()
 	m.mu.runlock(shard)
-	return &info{name.Base(), a}, nil
+	return a.info(name.Base()), nil
 }
 
 // Chmod implements [provider.Provider].
@@ -212,16 +213,15 @@ func (m *FS) Mkdir(ctx context.Context, name provider.Path, perm fs.FileMode) er
 }
 
 // Symlink plants a symbolic link at name. It is for trusted code, to test that
-// links are refused: the target is not looked at and never followed, only its
-// length is kept, as the size that Stat reports. The parent of name must exist;
-// anything at name is fs.ErrExist, and an empty target fs.ErrNotExist, as in
-// package os.
+// links are refused: the target may be any text and is not kept, since nothing
+// follows or reports it. The parent of name must exist; anything at name is
+// fs.ErrExist, and an empty target fs.ErrNotExist, as in package os.
 func (m *FS) Symlink(target string, name provider.Path) error {
 	if err := m.begin(context.Background()); err != nil {
 		return err
 	}
 	if target == "" {
-		return fs.ErrNotExist
+		return syscall.ENOENT
 	}
 	m.mu.lock()
 	defer m.mu.unlock()
@@ -237,7 +237,6 @@ func (m *FS) Symlink(target string, name provider.Path) error {
 	}
 	now := m.now()
 	made := newInode(m.owner, fs.ModeSymlink|fs.ModePerm, now)
-	made.size.Store(int64(len(target)))
 	m.link(d, key, made, now)
 	return nil
 }

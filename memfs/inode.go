@@ -25,7 +25,7 @@ type inode struct {
 	seq     atomic.Uint32 // odd while the attributes are being written
 	mode    atomic.Uint32 // an fs.FileMode
 	mtime   atomic.Int64  // Unix time in nanoseconds
-	size    atomic.Int64  // of a file: its length; of a link: its target's
+	size    atomic.Int64  // of a file: its length; else 0
 	content *content      // of a file; nil where all of it is a hole
 
 	dir  *dir     // the directory that this is the inode of

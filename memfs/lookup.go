@@ -65,7 +65,7 @@ func (m *FS) find(name provider.Path) (*inode, error) {
 		_, n := m.lookup(d, elem)
 		switch {
 		case n == nil:
-			return nil, fs.ErrNotExist
+			return nil, syscall.ENOENT
 		case path == "":
 			return n, nil
 		case n.dir == nil:
@@ -91,7 +91,7 @@ func (m *FS) findParent(name provider.Path) (d *dir, key string, n *inode, err e
 		case path == "":
 			return d, key, n, nil
 		case n == nil:
-			return nil, "", nil, fs.ErrNotExist
+			return nil, "", nil, syscall.ENOENT
 		case n.dir == nil:
 			return nil, "", nil, notDir(n)
 		}
@@ -117,7 +117,7 @@ func (m *FS) ownParent(name provider.Path) (d *dir, key string, n *inode, err er
 		case path == "":
 			return d, key, n, nil
 		case n == nil:
-			return nil, "", nil, fs.ErrNotExist
+			return nil, "", nil, syscall.ENOENT
 		case n.dir == nil:
 			return nil, "", nil, notDir(n)
 		}
@@ -152,7 +152,7 @@ func (m *FS) own(name provider.Path) (*inode, error) {
 	case err != nil:
 		return nil, err
 	case n == nil:
-		return nil, fs.ErrNotExist
+		return nil, syscall.ENOENT
 	case d == nil:
 		return &m.ownRoot().inode, nil
 	}

@@ -66,7 +66,7 @@ func (m *FS) openShared(name provider.Path, opts provider.OpenOptions) (*file, e
 	case err != nil:
 		return nil, err
 	case n == nil && !opts.Create:
-		return nil, fs.ErrNotExist
+		return nil, syscall.ENOENT
 	case n == nil:
 		return nil, nil
 	}
@@ -89,7 +89,7 @@ func (m *FS) openExclusive(name provider.Path, opts provider.OpenOptions) (*file
 	case err != nil:
 		return nil, err
 	case n == nil && !opts.Create:
-		return nil, fs.ErrNotExist
+		return nil, syscall.ENOENT
 	case n == nil:
 		if err := m.mayCreate(name); err != nil {
 			return nil, err

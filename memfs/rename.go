@@ -2,7 +2,6 @@ package memfs
 
 import (
 	"context"
-	"io/fs"
 	"syscall"
 
 	"github.com/workspacefs/workspacefs/provider"
@@ -22,7 +21,7 @@ func (m *FS) Remove(ctx context.Context, name provider.Path) error {
 	case d == nil:
 		return syscall.EBUSY
 	case n == nil:
-		return fs.ErrNotExist
+		return syscall.ENOENT
 	case n.dir != nil && n.dir.entries.len > 0:
 		return syscall.ENOTEMPTY
 	}
@@ -51,12 +50,16 @@ func (m *FS) Rename(ctx context.Context, oldname, newname provider.Path, opts pr
 	if n != nil && n.dir != nil && opts.NotDir {
 		return syscall.EISDIR
 	}
-	to, newKey, target, err := m.ownParent(newname)
+	if n != nil {
+		// At once, as the way to newname may lead through it.
+		n = m.ownEntry(from, oldKey, n)
+	}
+	to, targetKey, target, err := m.ownParent(newname)
 	switch {
 	case err != nil:
 		return err
 	case n == nil:
-		return fs.ErrNotExist
+		return syscall.ENOENT
 	case target != nil && opts.NoReplace:
 		return syscall.EEXIST
 	case target == n && oldname.Base() == newname.Base():
@@ -77,29 +80,24 @@ func (m *FS) Rename(ctx context.Context, oldname, newname provider.Path, opts pr
 	if n.dir == nil && m.opts.MaxDepth > 0 && depth(newname) > m.opts.MaxDepth {
 		return provider.ErrQuota
 	}
-	if target == n {
-		newKey = m.newKey(newname.Base()) // another spelling
+	from.entries.delete(m.owner, oldKey)
+	if target != nil && target != n {
+		m.unlink(to, targetKey, target)
 	}
-	m.move(from, oldKey, n, to, newKey, target)
+	m.place(n, from, to, m.newKey(newname.Base()))
 	return nil
 }
 
-// move puts n, found in from under oldKey, into to under newKey, in the place of
-// target (n itself when only the spelling changes, nil when nothing is there).
-func (m *FS) move(from *dir, oldKey string, n *inode, to *dir, newKey string, target *inode) {
-	n = m.ownEntry(from, oldKey, n)
-	from.entries.delete(m.owner, oldKey)
-	if target != nil && target != n {
-		// The new entry gets the new spelling, which is the one asked for.
-		m.unlink(to, newKey, target)
-	}
-	to.entries.set(m.owner, newKey, n)
+// place makes n, which is in no directory, the entry of to under key. It was in
+// from before.
+func (m *FS) place(n *inode, from, to *dir, key string) {
+	to.entries.set(m.owner, key, n)
 	if n.dir != nil {
-		n.dir.parent, n.dir.key = to, newKey
+		n.dir.parent, n.dir.key = to, key
 	}
 	m.openMu.Lock()
 	if n.open != nil && n.dir == nil {
-		n.open.parent, n.open.key = to, newKey
+		n.open.parent, n.open.key = to, key
 	}
 	m.openMu.Unlock()
 	now := m.now()

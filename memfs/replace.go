@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"hash"
 	"io"
-	"io/fs"
 	"math"
 	"syscall"
 
@@ -75,8 +74,11 @@ func (m *FS) Replace(ctx context.Context, name provider.Path, source io.Reader, 
 			}
 		}
 		done, err := m.publish(name, c, opts, seen)
-		if done || err != nil {
-			return digest, err
+		if err != nil {
+			return provider.Digest{}, err
+		}
+		if done {
+			return digest, nil
 		}
 	}
 }
@@ -156,7 +158,7 @@ func (m *FS) publish(name provider.Path, c *content, opts provider.ReplaceOption
 	}
 	if want, ok := opts.If.Match(); ok {
 		if old == nil {
-			return false, fs.ErrNotExist
+			return false, syscall.ENOENT
 		}
 		if same, err := old.matches(want, seen); !same || err != nil {
 			return false, err
