@@ -69,17 +69,16 @@ func (f *FS) resolve(v *view, name string, n needs) (target, error) {
 // resolveParents is resolve for a name with "..": the namespace walks it, and
 // asks before each ".." whether the caller may stat the directory it leaves.
 func (f *FS) resolveParents(v *view, t target, text string, n needs) (target, error) {
-	own := *v // v itself stays off the heap for the callers that need no closure
-	v = &own
+	own := *v // v itself stays off the heap, for the callers that need no closure
 	var err error
 	t.Target, err = v.ns.ResolveParents(f.context(), v.dir, text, func(at namespace.Target) error {
 		prefix := target{Target: at, name: t.name}
 		stat := needs{ops: [3]Op{OpStat}}
-		d, req, _ := v.judge(at.Path, stat)
+		d, req, _ := own.judge(at.Path, stat)
 		if !d.Allow {
 			return &DeniedError{Op: req.Op, Path: req.Path, Rule: d.Rule}
 		}
-		return v.authorizeMore(&prefix, stat)
+		return own.authorizeMore(&prefix, stat)
 	})
 	if errors.Is(err, provider.ErrPath) {
 		err = provider.ErrPath // its text may be the provider's
