@@ -1,0 +1,168 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+// recorder is the provider under test as the checks see it: it writes down every
+// call, and holds every answer against what is true of all answers (invariant.go).
+type recorder struct {
+	tr    *trial
+	inner provider.Provider
+	inv   *invariants
+}
+
+var _ provider.Provider = (*recorder)(nil)
+
+// recorderWithReader is a recorder of a provider that has a FileReader.
+type recorderWithReader struct{ *recorder }
+
+var _ provider.FileReader = recorderWithReader{}
+
+// record wraps p. The wrapper has the optional interfaces that p has.
+func record(tr *trial, p provider.Provider, inv *invariants) provider.Provider {
+	r := &recorder{tr: tr, inner: p, inv: inv}
+	if _, ok := p.(provider.FileReader); ok {
+		return recorderWithReader{r}
+	}
+	return r
+}
+
+// done notes the result of a call that returns only an error.
+func (r *recorder) done(end func(string), op string, err error) error {
+	end(describe(err))
+	r.inv.err(op, err)
+	return err
+}
+
+// Open implements [provider.Provider].
+func (r *recorder) Open(ctx context.Context, name provider.Path, opts provider.OpenOptions) (provider.File, error) {
+	end := r.tr.calls.begin("Open(%q, %s)", name, describeOpen(opts))
+	f, err := r.inner.Open(ctx, name, opts)
+	if err != nil {
+		r.done(end, "Open", err)
+		r.inv.nilBeside("Open", f != nil)
+		return nil, err
+	}
+	if f == nil {
+		end("nil, nil")
+		r.inv.nilBeside("Open", true)
+		return nil, errNilFile
+	}
+	n := r.tr.calls.nextFile()
+	end(fmt.Sprintf("file %d", n))
+	file := &recordedFile{r: r, inner: f, id: n, name: name}
+	r.tr.cleanup(func() { f.Close() })
+	if _, ok := f.(provider.EntryRemover); ok {
+		return recordedRemover{file}, nil
+	}
+	return file, nil
+}
+
+// errNilFile stands for a File that is not there.
+var errNilFile = fmt.Errorf("Open returned neither a File nor an error")
+
+// Stat implements [provider.Provider].
+func (r *recorder) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) {
+	end := r.tr.calls.begin("Stat(%q)", name)
+	info, err := r.inner.Stat(ctx, name)
+	return r.info(end, "Stat", name.Base(), info, err)
+}
+
+// info notes the result of a Stat.
+func (r *recorder) info(end func(string), op, base string, info fs.FileInfo, err error) (fs.FileInfo, error) {
+	if err != nil {
+		r.done(end, op, err)
+		r.inv.nilBeside(op, info != nil)
+		return nil, err
+	}
+	if info == nil {
+		end("nil, nil")
+		r.inv.nilBeside(op, true)
+		return nil, errNilFile
+	}
+	end(describeInfo(info))
+	r.inv.info(op, base, info)
+	return info, nil
+}
+
+// Mkdir implements [provider.Provider].
+func (r *recorder) Mkdir(ctx context.Context, name provider.Path, perm fs.FileMode) error {
+	end := r.tr.calls.begin("Mkdir(%q, %#o)", name, uint32(perm))
+	return r.done(end, "Mkdir", r.inner.Mkdir(ctx, name, perm))
+}
+
+// Remove implements [provider.Provider].
+func (r *recorder) Remove(ctx context.Context, name provider.Path) error {
+	end := r.tr.calls.begin("Remove(%q)", name)
+	return r.done(end, "Remove", r.inner.Remove(ctx, name))
+}
+
+// Rename implements [provider.Provider].
+func (r *recorder) Rename(ctx context.Context, oldname, newname provider.Path, opts provider.RenameOptions) error {
+	var flags strings.Builder
+	if opts.NoReplace {
+		flags.WriteString(", NoReplace")
+	}
+	if opts.NotDir {
+		flags.WriteString(", NotDir")
+	}
+	end := r.tr.calls.begin("Rename(%q, %q%s)", oldname, newname, flags.String())
+	return r.done(end, "Rename", r.inner.Rename(ctx, oldname, newname, opts))
+}
+
+// Replace implements [provider.Provider].
+func (r *recorder) Replace(ctx context.Context, name provider.Path, content io.Reader, opts provider.ReplaceOptions) (provider.Digest, error) {
+	end := r.tr.calls.begin("Replace(%q%s)", name, describeReplace(opts))
+	d, err := r.inner.Replace(ctx, name, content, opts)
+	return d, r.done(end, "Replace", err)
+}
+
+// Chmod implements [provider.Provider].
+func (r *recorder) Chmod(ctx context.Context, name provider.Path, perm fs.FileMode) error {
+	end := r.tr.calls.begin("Chmod(%q, %v)", name, perm)
+	return r.done(end, "Chmod", r.inner.Chmod(ctx, name, perm))
+}
+
+// Chtimes implements [provider.Provider].
+func (r *recorder) Chtimes(ctx context.Context, name provider.Path, atime, mtime time.Time) error {
+	end := r.tr.calls.begin("Chtimes(%q, %s, %s)", name, describeTime(atime), describeTime(mtime))
+	return r.done(end, "Chtimes", r.inner.Chtimes(ctx, name, atime, mtime))
+}
+
+// Features implements [provider.Provider].
+func (r *recorder) Features() provider.Features { return r.inner.Features() }
+
+// Close implements [provider.Provider].
+func (r *recorder) Close() error {
+	end := r.tr.calls.begin("Close()")
+	return r.done(end, "Close", r.inner.Close())
+}
+
+// ReadFile implements [provider.FileReader].
+func (r recorderWithReader) ReadFile(ctx context.Context, name provider.Path, limit int64) ([]byte, error) {
+	end := r.tr.calls.begin("ReadFile(%q, %d)", name, limit)
+	data, err := r.inner.(provider.FileReader).ReadFile(ctx, name, limit)
+	if err != nil {
+		r.done(end, "ReadFile", err)
+		r.inv.nilBeside("ReadFile", data != nil)
+		return nil, err
+	}
+	end(describeBytes(data))
+	return data, nil
+}
+
+// withoutReader hides the FileReader of a recorded provider.
+func withoutReader(p provider.Provider) provider.Provider {
+	if r, ok := p.(recorderWithReader); ok {
+		return r.recorder
+	}
+	return p
+}
