@@ -294,6 +294,8 @@ func (b *grantTable) checkRoots() error {
 				return g.fail(invalid("two grants at " + g.at.s))
 			}
 		}
+	}
+	for _, g := range b.grants {
 		if b.mode != Portable || g.Kind != KindWorkspace || g.At != "" {
 			continue
 		}
