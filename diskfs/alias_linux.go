@@ -43,21 +43,6 @@ func (d *FS) checkName(root int, name provider.Path) error {
 	return nil
 }
 
-// mayBeAlias reports whether s holds a tilde followed by a digit.
-func mayBeAlias(s string) bool {
-	for i := strings.IndexByte(s, '~'); i >= 0 && i+1 < len(s); {
-		if c := s[i+1]; '0' <= c && c <= '9' {
-			return true
-		}
-		j := strings.IndexByte(s[i+1:], '~')
-		if j < 0 {
-			return false
-		}
-		i += 1 + j
-	}
-	return false
-}
-
 // checkAlias refuses elem with provider.ErrPath when it may be a short-name
 // alias: it exists in dir, and the listing does not have it.
 func (t *tree) checkAlias(dir int, elem string) error {

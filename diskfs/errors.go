@@ -30,8 +30,8 @@ func known(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := err.(syscall.Errno); ok {
-		return err
+	if e, ok := err.(syscall.Errno); ok {
+		return windowsErrno(e)
 	}
 	for _, is := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrClosed, fs.ErrInvalid, errors.ErrUnsupported} {
 		if errors.Is(err, is) {

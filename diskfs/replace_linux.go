@@ -2,11 +2,9 @@ package diskfs
 
 import (
 	"context"
-	"crypto/sha256"
 	"io"
 	"io/fs"
-	"strconv"
-	"sync"
+	"math"
 
 	"github.com/workspacefs/workspacefs/provider"
 	"golang.org/x/sys/unix"
@@ -75,7 +73,7 @@ func (r *replacing) run(content io.Reader) (provider.Digest, error) {
 		return provider.Digest{}, err
 	}
 	defer r.stage.discard()
-	digest, err := r.fill(content)
+	digest, err := copyContent(r.ctx, fdIO(r.stage.fd), content)
 	if err != nil {
 		return provider.Digest{}, err
 	}
@@ -158,43 +156,6 @@ func (r *replacing) syncDir(dirfd int) unix.Errno {
 		return errno(unix.Syncfs(r.stage.fd))
 	}
 	return fsyncDir(dirfd)
-}
-
-// copyBufs lends the buffers that content is staged through.
-var copyBufs = sync.Pool{New: func() any { return new([64 << 10]byte) }}
-
-// fill copies content into the stage and returns its digest.
-func (r *replacing) fill(content io.Reader) (provider.Digest, error) {
-	buf := copyBufs.Get().(*[64 << 10]byte)
-	defer copyBufs.Put(buf)
-	hash := sha256.New()
-	// A reader that returns nothing and no error, again and again, must not
-	// hold this goroutine for ever.
-	const maxEmptyReads = 100
-	empty := 0
-	for off := int64(0); ; {
-		if err := r.ctx.Err(); err != nil {
-			return provider.Digest{}, err
-		}
-		n, err := content.Read(buf[:])
-		if n > 0 {
-			empty = 0
-			hash.Write(buf[:n])
-			if _, err := pwriteFull(r.stage.fd, buf[:n], off); err != nil {
-				return provider.Digest{}, err
-			}
-			off += int64(n)
-		} else if empty++; empty > maxEmptyReads && err == nil {
-			err = io.ErrNoProgress
-		}
-		switch err {
-		case nil:
-		case io.EOF:
-			return provider.Digest(hash.Sum(nil)), r.ctx.Err()
-		default:
-			return provider.Digest{}, err
-		}
-	}
 }
 
 // finish gives the staged file its mode and owner and syncs it.
@@ -319,7 +280,7 @@ func (r *replacing) checkMatch() error {
 	if st.Dev != r.old.Dev || st.Ino != r.old.Ino && r.d.traits.exact {
 		return provider.ErrConflict
 	}
-	got, err := digestOf(r.ctx, fd)
+	got, err := digestOf(r.ctx, fdIO(fd))
 	if err != nil {
 		return err
 	}
@@ -327,28 +288,6 @@ func (r *replacing) checkMatch() error {
 		return provider.ErrConflict
 	}
 	return nil
-}
-
-// digestOf hashes a whole file.
-func digestOf(ctx context.Context, fd int) (provider.Digest, error) {
-	buf := copyBufs.Get().(*[64 << 10]byte)
-	defer copyBufs.Put(buf)
-	hash := sha256.New()
-	for off := int64(0); ; {
-		if err := ctx.Err(); err != nil {
-			return provider.Digest{}, err
-		}
-		n, err := preadFull(fd, buf[:], off)
-		hash.Write(buf[:n])
-		off += int64(n)
-		switch err {
-		case nil:
-		case io.EOF:
-			return provider.Digest(hash.Sum(nil)), nil
-		default:
-			return provider.Digest{}, err
-		}
-	}
 }
 
 // place gives the stage the name: over a file by rename, where nothing is
@@ -435,20 +374,8 @@ func (r *replacing) restage() unix.Errno {
 		return e
 	}
 	r.stage = next
-	buf := copyBufs.Get().(*[64 << 10]byte)
-	defer copyBufs.Put(buf)
-	for off := int64(0); ; {
-		n, err := preadFull(from.fd, buf[:], off)
-		if err != nil && err != io.EOF {
-			return errno(err)
-		}
-		if _, werr := pwriteFull(next.fd, buf[:n], off); werr != nil {
-			return errno(werr)
-		}
-		off += int64(n)
-		if err == io.EOF {
-			break
-		}
+	if _, err := copyContent(context.WithoutCancel(r.ctx), fdIO(next.fd), io.NewSectionReader(fdIO(from.fd), 0, math.MaxInt64)); err != nil {
+		return errno(err)
 	}
 	if err := next.chmod(st.Mode & 0o777); err != nil {
 		return errno(err)
@@ -457,126 +384,4 @@ func (r *replacing) restage() unix.Errno {
 		return 0
 	}
 	return fsync(next.fd)
-}
-
-// stage is content that has no public name yet.
-type stage struct {
-	fd      int // -1: none
-	dir     int
-	temp    string // reserved name, "" when it has none
-	unnamed bool   // made with O_TMPFILE
-}
-
-// newStage makes the stage: unnamed where a new name will be linked to it, else
-// under a reserved name in the same directory.
-func (r *replacing) newStage() error {
-	if r.isNew && !r.d.noTmp.Load() {
-		fd, err := r.d.openAt(r.dir, ".", unix.O_WRONLY|unix.O_TMPFILE|openFlags, uint32(r.opts.FileMode()), r.d.resolve)
-		switch err {
-		case nil:
-			r.stage = stage{fd: fd, dir: r.dir, unnamed: true}
-			return nil
-		case unix.EINVAL, unix.EOPNOTSUPP, unix.EISDIR, unix.ENOENT:
-			r.d.noTmp.Store(true) // EISDIR, ENOENT: kernels that do not know the flag
-		default:
-			return err
-		}
-	}
-	s, e := namedStage(r.dir)
-	if e != 0 {
-		return mapErrno(e)
-	}
-	r.stage = s
-	return nil
-}
-
-// namedStage makes a temporary that others recognise as live: its lock is held
-// until the descriptor is closed.
-func namedStage(dir int) (stage, unix.Errno) {
-	// A sweeper that met the file before it was locked may have removed it;
-	// more than a few times in a row there is something else wrong.
-	const stageTries = 8
-	for range stageTries {
-		s := stage{dir: dir, temp: tempName()}
-		var e unix.Errno
-		s.fd, e = openat(dir, s.temp, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|openFlags, 0o600)
-		if e == unix.EEXIST {
-			continue
-		}
-		if e != 0 {
-			return stage{fd: -1}, e
-		}
-		var st unix.Stat_t
-		locked := flock(s.fd, unix.LOCK_EX|unix.LOCK_NB)
-		if e := fstat(s.fd, &st); e != 0 {
-			s.discard()
-			return stage{fd: -1}, e
-		}
-		if locked != unix.EWOULDBLOCK && st.Nlink != 0 {
-			return s, 0 // storage without locks has no sweepers either
-		}
-		s.discard()
-	}
-	return stage{fd: -1}, unix.EBUSY
-}
-
-func flock(fd, how int) unix.Errno {
-	for {
-		if e := errno(unix.Flock(fd, how)); e != unix.EINTR {
-			return e
-		}
-	}
-}
-
-// discard closes the stage, and removes its reserved name if it still has one.
-func (s *stage) discard() {
-	if s.fd < 0 {
-		return
-	}
-	if s.temp != "" {
-		unlinkat(s.dir, s.temp, 0)
-	}
-	unix.Close(s.fd)
-	s.fd = -1
-}
-
-// chmod sets the mode. Storage without modes refuses its owner's fchmod.
-func (s *stage) chmod(mode uint32) error {
-	switch err := unix.Fchmod(s.fd, mode); err {
-	case unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL:
-		return nil
-	default:
-		return err
-	}
-}
-
-// owner tries to keep the owner of the replaced file, where it is another one.
-func (s *stage) owner(uid, gid uint32) {
-	var st unix.Stat_t
-	if fstat(s.fd, &st) == 0 && (st.Uid != uid || st.Gid != gid) {
-		if unix.Fchown(s.fd, int(uid), int(gid)) != nil {
-			unix.Fchown(s.fd, -1, int(gid)) // a member of the group may do this much
-		}
-	}
-}
-
-// link gives an unnamed stage a reserved name.
-func (s *stage) link(d *FS, dir int) unix.Errno {
-	flock(s.fd, unix.LOCK_EX|unix.LOCK_NB)
-	name := tempName()
-	if e := s.linkAs(dir, name); e != 0 {
-		return e
-	}
-	s.temp, s.unnamed = name, false
-	return 0
-}
-
-// linkAs gives an unnamed stage a name, unless anything has it. Kernels before
-// 6.10 want a capability for the direct form.
-func (s *stage) linkAs(dir int, name string) unix.Errno {
-	e := linkat(s.fd, "", dir, name, unix.AT_EMPTY_PATH)
-	if e == 0 || e == unix.EEXIST || !lacksLinks(e) {
-		return e
-	}
-	return linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(s.fd), dir, name, unix.AT_SYMLINK_FOLLOW)
 }

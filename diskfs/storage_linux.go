@@ -1,7 +1,6 @@
 package diskfs
 
 import (
-	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -182,17 +181,4 @@ func probeCase(root int, magic uint32, unknown bool) bool {
 		}
 	}
 	return unknown
-}
-
-// flipCase turns the case of every ASCII letter around.
-func flipCase(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z':
-			return r - ('a' - 'A')
-		case 'A' <= r && r <= 'Z':
-			return r + ('a' - 'A')
-		}
-		return r
-	}, s)
 }

@@ -1,0 +1,138 @@
+package diskfs
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// stage is content that has no public name yet.
+type stage struct {
+	fd      int // -1: none
+	dir     int
+	temp    string // reserved name, "" when it has none
+	unnamed bool   // made with O_TMPFILE
+}
+
+// newStage makes the stage: unnamed where a new name will be linked to it, else
+// under a reserved name in the same directory.
+func (r *replacing) newStage() error {
+	if r.isNew && !r.d.noTmp.Load() {
+		fd, err := r.d.openAt(r.dir, ".", unix.O_WRONLY|unix.O_TMPFILE|openFlags, uint32(r.opts.FileMode()), r.d.resolve)
+		switch err {
+		case nil:
+			r.stage = stage{fd: fd, dir: r.dir, unnamed: true}
+			return nil
+		case unix.EINVAL, unix.EOPNOTSUPP, unix.EISDIR, unix.ENOENT:
+			r.d.noTmp.Store(true) // EISDIR, ENOENT: kernels that do not know the flag
+		default:
+			return err
+		}
+	}
+	s, e := namedStage(r.dir)
+	if e != 0 {
+		return mapErrno(e)
+	}
+	r.stage = s
+	return nil
+}
+
+// namedStage makes a temporary that others recognise as live: its lock is held
+// until the descriptor is closed.
+func namedStage(dir int) (stage, unix.Errno) {
+	// A sweeper that met the file before it was locked may have removed it;
+	// more than a few times in a row there is something else wrong.
+	const stageTries = 8
+	for range stageTries {
+		s := stage{dir: dir, temp: tempName()}
+		var e unix.Errno
+		s.fd, e = openat(dir, s.temp, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|openFlags, 0o600)
+		if e == unix.EEXIST {
+			continue
+		}
+		if e != 0 {
+			return stage{fd: -1}, e
+		}
+		var st unix.Stat_t
+		locked := flock(s.fd, unix.LOCK_EX|unix.LOCK_NB)
+		if e := fstat(s.fd, &st); e != 0 {
+			s.discard()
+			return stage{fd: -1}, e
+		}
+		if locked != unix.EWOULDBLOCK && st.Nlink != 0 {
+			return s, 0 // storage without locks has no sweepers either
+		}
+		s.discard()
+	}
+	return stage{fd: -1}, unix.EBUSY
+}
+
+func flock(fd, how int) unix.Errno {
+	for {
+		if e := errno(unix.Flock(fd, how)); e != unix.EINTR {
+			return e
+		}
+	}
+}
+
+// discard closes the stage, and removes its reserved name if it still has one.
+func (s *stage) discard() {
+	if s.fd < 0 {
+		return
+	}
+	if s.temp != "" {
+		unlinkat(s.dir, s.temp, 0)
+	}
+	unix.Close(s.fd)
+	s.fd = -1
+}
+
+// chmod sets the mode. Storage without modes refuses its owner's fchmod.
+func (s *stage) chmod(mode uint32) error {
+	switch err := unix.Fchmod(s.fd, mode); err {
+	case unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL:
+		return nil
+	default:
+		return err
+	}
+}
+
+// owner tries to keep the owner of the replaced file, where it is another one.
+func (s *stage) owner(uid, gid uint32) {
+	var st unix.Stat_t
+	if fstat(s.fd, &st) == 0 && (st.Uid != uid || st.Gid != gid) {
+		if unix.Fchown(s.fd, int(uid), int(gid)) != nil {
+			unix.Fchown(s.fd, -1, int(gid)) // a member of the group may do this much
+		}
+	}
+}
+
+// link gives an unnamed stage a reserved name.
+func (s *stage) link(d *FS, dir int) unix.Errno {
+	flock(s.fd, unix.LOCK_EX|unix.LOCK_NB)
+	name := tempName()
+	if e := s.linkAs(dir, name); e != 0 {
+		return e
+	}
+	s.temp, s.unnamed = name, false
+	return 0
+}
+
+// linkAs gives an unnamed stage a name, unless anything has it. Kernels before
+// 6.10 want a capability for the direct form.
+func (s *stage) linkAs(dir int, name string) unix.Errno {
+	e := linkat(s.fd, "", dir, name, unix.AT_EMPTY_PATH)
+	if e == 0 || e == unix.EEXIST || !lacksLinks(e) {
+		return e
+	}
+	return linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(s.fd), dir, name, unix.AT_SYMLINK_FOLLOW)
+}
+
+// fdIO reads and writes a descriptor that its owner keeps open.
+type fdIO int
+
+// ReadAt is io.ReaderAt.
+func (fd fdIO) ReadAt(p []byte, off int64) (int, error) { return preadFull(int(fd), p, off) }
+
+// WriteAt is io.WriterAt.
+func (fd fdIO) WriteAt(p []byte, off int64) (int, error) { return pwriteFull(int(fd), p, off) }
