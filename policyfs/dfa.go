@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/bits"
 	"regexp/syntax"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -41,6 +42,8 @@ type dfa struct {
 	start  uint32 // offset of the row before the first rune of a line
 	memory int
 	resets int
+	steps  uint         // steps computed
+	halt   *atomic.Bool // if set and true, no more steps are computed
 
 	set   []uint64 // the set being built, a bit for each instruction
 	seen  []uint32 // generation in which an instruction was last followed
@@ -167,8 +170,13 @@ func (d *dfa) row(key []byte) uint32 {
 
 // step computes the transition of the state at row for column col, stores it and
 // returns it. It may throw the cache away; row is void afterwards, the result is
-// not.
+// not. Once halted it makes every step a match, which ends a search; its answer is
+// then of no use.
 func (d *dfa) step(row uint32, col int) uint32 {
+	if d.steps++; d.steps%64 == 0 && d.halt != nil && d.halt.Load() {
+		d.steps-- // and the next one too
+		return dfaMatch | d.start
+	}
 	if d.memory > d.p.limit {
 		d.saved = append(d.saved[:0], d.states[row/uint32(d.p.stride)]...)
 		d.resets++

@@ -2,6 +2,7 @@ package policyfs
 
 import (
 	"bytes"
+	"sync/atomic"
 )
 
 // scanner looks for the matching lines of texts, one after the other. It belongs
@@ -15,6 +16,9 @@ type scanner struct {
 	// do not match, that the automaton alone is faster.
 	dense             bool
 	failed, failedFor int
+	// stop, if set and true, ends a search that takes long; what it then says is
+	// of no use.
+	stop *atomic.Bool
 }
 
 // newScanner returns a scanner for the pattern.
@@ -40,6 +44,7 @@ func (s *scanner) reset() {
 func (s *scanner) automaton() *dfa {
 	if s.forward == nil {
 		s.forward = newDFA(s.e.forward, true)
+		s.forward.halt = s.stop
 	}
 	return s.forward
 }
@@ -48,6 +53,7 @@ func (s *scanner) automaton() *dfa {
 func (s *scanner) backward() *dfa {
 	if s.back == nil {
 		s.back = newDFA(s.e.backward, false)
+		s.back.halt = s.stop
 	}
 	return s.back
 }

@@ -1,10 +1,6 @@
 package policyfs
 
-import (
-	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
-)
+import "github.com/bmatcuk/doublestar/v4"
 
 // maxGlob is the longest glob pattern in bytes. No path is longer than 4,095.
 const maxGlob = 4096
@@ -108,6 +104,3 @@ func classEnd(pattern string, open int) int {
 	}
 	return len(pattern) - 1
 }
-
-// hasMeta reports whether a pattern element is more than a name.
-func hasMeta(elem string) bool { return strings.ContainsAny(elem, `*?[{\`) }

@@ -121,14 +121,15 @@ func (q *Query) check() error {
 	return nil
 }
 
-// nameFilter is Include and Exclude, compiled.
-type nameFilter struct {
+// queryFilter is Include and Exclude, compiled.
+type queryFilter struct {
 	include, exclude []string // without braces
+	paths            bool     // some pattern is about more than the base name
 }
 
-// newNameFilter validates the patterns of a query.
-func newNameFilter(q *Query) (*nameFilter, error) {
-	f := &nameFilter{}
+// newQueryFilter validates the patterns of a query.
+func newQueryFilter(q *Query) (*queryFilter, error) {
+	f := &queryFilter{}
 	for _, list := range []struct {
 		from []string
 		to   *[]string
@@ -142,6 +143,7 @@ func newNameFilter(q *Query) (*nameFilter, error) {
 				p = strings.TrimPrefix(p, "./")
 				p = strings.TrimPrefix(p, "/")
 				*list.to = append(*list.to, p)
+				f.paths = f.paths || strings.Contains(p, "/")
 			}
 		}
 	}
@@ -149,12 +151,12 @@ func newNameFilter(q *Query) (*nameFilter, error) {
 }
 
 // keeps reports whether a file is searched. rel is its path below the root.
-func (f *nameFilter) keeps(rel, base string) bool {
+func (f *queryFilter) keeps(rel, base string) bool {
 	return (len(f.include) == 0 || matchAny(f.include, rel, base)) && !matchAny(f.exclude, rel, base)
 }
 
 // prunes reports whether a directory is left out with everything below it.
-func (f *nameFilter) prunes(rel, base string) bool {
+func (f *queryFilter) prunes(rel, base string) bool {
 	return len(f.exclude) > 0 && matchAny(f.exclude, rel, base)
 }
 

@@ -1,0 +1,184 @@
+package policyfs
+
+import (
+	"io/fs"
+	"iter"
+	"syscall"
+
+	"github.com/workspacefs/workspacefs/namespace"
+)
+
+// errSwapped is why a walk or a search ends when the namespace table it began
+// with has been replaced.
+const errSwapped = syscall.ESTALE
+
+// Entry is what [FS.Walk] comes upon.
+type Entry struct {
+	// Path is the canonical path.
+	Path namespace.Path
+	// Name is the display spelling of Path, which every method takes.
+	Name string
+	// DirEntry describes it. Its Info asks the storage anew, under the policy and
+	// the context of the walk; it may be called at any time.
+	DirEntry fs.DirEntry
+}
+
+// WalkOptions are the options of [FS.Walk].
+type WalkOptions struct {
+	// Skip, if set, is asked about each directory below the root before it is
+	// entered: true leaves out its content, the directory itself is yielded all
+	// the same. It is called on the iterating goroutine, once for each directory,
+	// at some time before its content comes.
+	Skip func(Entry) bool
+	// Ignore leaves out what the .gitignore files of the tree exclude, as far as
+	// the policy lets the caller read those files. The root is never left out.
+	Ignore bool
+	// Progress, if set, is called on the iterating goroutine, at most ten times
+	// a second and once at the end.
+	Progress func(Progress)
+}
+
+// Walk yields root and everything below it that the policy permits, in byte order
+// of the full path: "a-b" and "a.b" come between "a" and "a/z". It never goes
+// through a link, and opens no directory that the policy refuses; links and
+// irregular files are entries like others. There may be one WalkOptions.
+//
+// root asks for OpRead or OpList, like opening it. An error comes with the Entry
+// it is about and the walk goes on: a directory that cannot be listed is yielded
+// once by itself and once with the error. Three errors end the walk and come with
+// an Entry that names no path: that of a context that is done, a *DeniedError
+// when more than Options.MaxWalk entries were visited, and syscall.ESTALE when the
+// namespace table was swapped meanwhile.
+//
+// Directories are listed by a few goroutines ahead of the iteration; all of them
+// have ended when the iteration ends.
+func (f *FS) Walk(root string, opts ...WalkOptions) iter.Seq2[Entry, error] {
+	var o WalkOptions
+	if len(opts) > 0 {
+		o = opts[0]
+	}
+	return func(yield func(Entry, error) bool) {
+		v, t, info, err := f.walkRoot(root)
+		if err != nil {
+			yield(Entry{}, pathErr("walk", root, err))
+			return
+		}
+		err = v.walk(&t, info, o, yield)
+		v.done(OpList, &t, err)
+		if err != nil {
+			yield(Entry{}, pathErr("walk", root, err))
+		}
+	}
+}
+
+// walkRoot authorizes the root of a walk or a search, and describes it.
+func (f *FS) walkRoot(root string) (v view, t target, info fs.FileInfo, err error) {
+	v, err = f.view()
+	if err != nil {
+		return v, t, nil, f.refuseAll(OpList, root, err)
+	}
+	t, err = f.resolve(&v, root, needs{ops: [3]Op{OpRead}, instead: OpList})
+	if err != nil {
+		return v, t, nil, err
+	}
+	if info, err = v.statTarget(&t, true); err != nil {
+		v.done(OpList, &t, err)
+	}
+	return v, t, info, err
+}
+
+// walk yields the tree at t. It returns what ended it early, and nil when the
+// caller did.
+func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry, error) bool) error {
+	meter := newProgressMeter(o.Progress)
+	var slab []walkEntry
+	entry := func(p namespace.Path, name string, typ fs.FileMode) Entry {
+		if len(slab) == 0 {
+			slab = make([]walkEntry, 32)
+		}
+		e := &slab[0]
+		slab = slab[1:]
+		*e = walkEntry{v, p, name, typ}
+		return Entry{Path: p, Name: v.ns.Display(p), DirEntry: e}
+	}
+	if !yield(entry(t.Path, t.Path.Base(), info.Mode().Type()), nil) {
+		return nil
+	}
+	if !info.IsDir() {
+		meter.add(1, 0)
+		meter.end()
+		return nil
+	}
+	w := newWalker(v.fs.context(), v, t, walkAll{}, nil)
+	if o.Ignore {
+		w.filter, w.root.scope = v.newIgnore(t, walkAll{}, nil)
+	}
+	if o.Skip != nil {
+		w.skip = func(item *walkItem) bool {
+			return o.Skip(entry(item.dir.path, item.name, item.typ))
+		}
+	}
+	defer w.close()
+	files := int64(0)
+	for {
+		step, ok := w.next()
+		if !ok {
+			break
+		}
+		if step.dir == nil {
+			return step.err
+		}
+		p, err := step.path()
+		if err != nil {
+			continue // no path can spell it, so nobody can be told of it
+		}
+		var e Entry
+		if step.item != nil {
+			e = entry(p, step.item.name, step.item.typ)
+		} else {
+			e = entry(p, p.Base(), fs.ModeDir)
+			err = pathErr("open", e.Name, step.err)
+		}
+		if !yield(e, err) {
+			return nil
+		}
+		if step.item != nil && !step.item.typ.IsDir() {
+			files++
+		}
+		if files >= 32 || step.item == nil || step.item.typ.IsDir() {
+			meter.add(files, 0)
+			files = 0
+		}
+	}
+	meter.add(files, 0)
+	meter.end()
+	return nil
+}
+
+// walkAll keeps everything.
+type walkAll struct{}
+
+func (walkAll) open(*walkDir, any, []dirEntry) any { return nil }
+
+func (walkAll) judge(*walkDir, any, *dirEntry) (keep, enter bool, child any) { return true, true, nil }
+
+// walkEntry is the fs.DirEntry of an Entry.
+type walkEntry struct {
+	v    *view
+	path namespace.Path
+	name string
+	typ  fs.FileMode
+}
+
+var _ fs.DirEntry = (*walkEntry)(nil)
+
+func (e *walkEntry) Name() string      { return e.name }
+func (e *walkEntry) IsDir() bool       { return e.typ.IsDir() }
+func (e *walkEntry) Type() fs.FileMode { return e.typ }
+func (e *walkEntry) String() string    { return fs.FormatDirEntry(e) }
+
+// Info describes what is there now, judged like any other Lstat.
+func (e *walkEntry) Info() (fs.FileInfo, error) {
+	info, err := e.v.fs.stat(e.v, e.path.String(), false)
+	return info, pathErr("lstat", e.v.ns.Display(e.path), err)
+}

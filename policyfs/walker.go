@@ -1,0 +1,297 @@
+package policyfs
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/workspacefs/workspacefs/namespace"
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+const (
+	// minListing is the smallest bound on the raw entries of one directory that a
+	// walk lists. It is above DefaultMaxWalk, because entries that the caller may
+	// not see count here and not there.
+	minListing = 1 << 18
+	// maxAhead is how many entries the walker lists ahead of the caller. It
+	// bounds its memory in trees of any size.
+	maxAhead = 16 << 10
+	// maxPrefetchers is how many goroutines list ahead, at most.
+	maxPrefetchers = 3
+)
+
+// walkFilter decides which permitted entries a walk is about. It is called on
+// several goroutines at a time and must be a pure function.
+type walkFilter interface {
+	// open is called once for a directory that has been listed, before judge is
+	// called for its entries; scope is what judge returned for it as child. It
+	// returns what judge is given as scope.
+	open(d *walkDir, scope any, entries []dirEntry) any
+	// judge says whether an entry is wanted, and whether a directory is entered;
+	// scope belongs to the directory it is in, and child to the one it is.
+	judge(d *walkDir, scope any, e *dirEntry) (keep, enter bool, child any)
+}
+
+// walkDir is a directory of a walk.
+type walkDir struct {
+	path  namespace.Path
+	asked namespace.Path // the path as it was asked for, where the shorthand applied
+	scope any            // from the filter, of the directory it is in
+
+	// What follows is guarded by walker.mu until listed is true, and then
+	// belongs to the consumer.
+	taken, listed bool
+	items         []walkItem
+	err           error
+}
+
+// walkItem is an entry of a walkDir that is permitted.
+type walkItem struct {
+	name string
+	typ  fs.FileMode
+	keep bool
+	dir  *walkDir // nil if it is not entered
+}
+
+// walker visits the permitted part of a tree in byte order of the full path,
+// while other goroutines list ahead of it.
+//
+// Only directories that the policy shows are opened, each through the namespace
+// and never through a link. Directories to be listed lie on a stack, the one that
+// is needed next on top, so that whoever has time takes the right one. The
+// consumer takes a directory itself when nobody has yet: it never waits for work
+// that has not begun.
+type walker struct {
+	v      *view
+	ctx    context.Context
+	root   *walkDir
+	filter walkFilter
+	limit  int                  // entries that may be visited
+	skip   func(*walkItem) bool // if set, decides on the consumer's goroutine which directories are not entered
+
+	frames  []walkFrame
+	visited int
+
+	mu      sync.Mutex
+	changed sync.Cond // a directory was listed, or there is something to do
+	stack   []*walkDir
+	ahead   int // entries listed and not visited
+	idle    int // prefetchers that wait
+	helpers int // prefetchers started
+	most    int // prefetchers that may be started
+	closed  atomic.Bool
+	wg      sync.WaitGroup
+}
+
+// walkFrame is a directory that is being visited, or one of its entries.
+type walkFrame struct {
+	dir   *walkDir
+	next  int   // index of the next item
+	later []int // directories visited, whose content is still to come
+}
+
+// newWalker prepares a walk below the directory t. Close must be called.
+func newWalker(ctx context.Context, v *view, t *target, filter walkFilter, scope any) *walker {
+	w := &walker{
+		v:      v,
+		ctx:    ctx,
+		root:   &walkDir{path: t.Path, scope: scope},
+		filter: filter,
+		limit:  v.fs.maxWalk(),
+		most:   prefetchers(),
+	}
+	if t.Requested != t.Path {
+		w.root.asked = t.Requested
+	}
+	w.changed.L = &w.mu
+	return w
+}
+
+// close stops the prefetchers and waits for them.
+func (w *walker) close() {
+	w.mu.Lock()
+	w.closed.Store(true)
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	w.wg.Wait()
+}
+
+// walkStep is what a walk comes upon: an entry that the filter keeps, or a
+// directory that could not be listed.
+type walkStep struct {
+	dir  *walkDir // the directory, or the one that holds the entry
+	item *walkItem
+	err  error
+}
+
+// path returns the path of what the step is about.
+func (s *walkStep) path() (namespace.Path, error) {
+	if s.item == nil {
+		return s.dir.path, nil
+	}
+	return s.dir.path.Join(s.item.name)
+}
+
+// next returns the next step. It returns false at the end of the tree. A failure
+// of the whole walk (the context, the limit, the table) is a step without dir.
+func (w *walker) next() (walkStep, bool) {
+	if w.frames == nil {
+		if step, ok := w.enter(w.root); ok {
+			return step, true
+		}
+	}
+	for len(w.frames) > 0 {
+		f := &w.frames[len(w.frames)-1]
+		items := f.dir.items
+		if n := len(f.later); n > 0 {
+			i := f.later[n-1]
+			if f.next == len(items) || contentFirst(items[i].name, items[f.next].name) {
+				f.later = f.later[:n-1]
+				dir := items[i].dir
+				items[i].dir = nil // what was visited is garbage
+				if step, ok := w.enter(dir); ok {
+					return step, true
+				}
+				continue
+			}
+		}
+		if f.next == len(items) {
+			f.dir.items = nil
+			w.frames = w.frames[:len(w.frames)-1]
+			continue
+		}
+		if w.visited++; w.visited > w.limit {
+			return walkStep{err: tooMany(w.limit, w.root.path)}, true
+		}
+		if w.visited%64 == 0 {
+			if err := w.ctx.Err(); err != nil {
+				return walkStep{err: err}, true
+			}
+		}
+		item := &items[f.next]
+		if item.dir != nil {
+			f.later = append(f.later, f.next)
+		}
+		f.next++
+		if item.keep {
+			return walkStep{dir: f.dir, item: item}, true
+		}
+	}
+	return walkStep{}, false
+}
+
+// contentFirst reports whether the content of the directory named dir comes before
+// its sibling next, in byte order of the full path: "a-b" lies between "a" and
+// "a/z".
+func contentFirst(dir, next string) bool {
+	rest, ok := strings.CutPrefix(next, dir)
+	return !ok || rest[0] > '/'
+}
+
+// tooMany is the refusal to go beyond MaxWalk.
+func tooMany(limit int, root namespace.Path) error {
+	rule := fmt.Sprintf("more than %d entries (MaxWalk)", limit)
+	return &DeniedError{Op: OpList, Path: root, Rule: rule, Cause: provider.ErrTooMany}
+}
+
+// enter begins the visit of a directory. It returns a step when that fails.
+func (w *walker) enter(d *walkDir) (walkStep, bool) {
+	if err := w.ctx.Err(); err != nil {
+		return walkStep{err: err}, true
+	}
+	if !w.v.current() {
+		return walkStep{err: errSwapped}, true
+	}
+	w.await(d)
+	if d.err != nil {
+		if err := w.ctx.Err(); err != nil {
+			return walkStep{err: err}, true
+		}
+		return walkStep{dir: d, err: d.err}, true
+	}
+	if w.skip != nil {
+		for i := range d.items {
+			if item := &d.items[i]; item.dir != nil && w.skip(item) {
+				item.dir = nil
+			}
+		}
+		w.mu.Lock()
+		w.offer(d)
+		w.mu.Unlock()
+	}
+	w.frames = append(w.frames, walkFrame{dir: d})
+	return walkStep{}, false
+}
+
+// list reads a directory and judges its entries.
+func (w *walker) list(d *walkDir) {
+	d.items, d.err = w.read(d)
+}
+
+func (w *walker) read(d *walkDir) ([]walkItem, error) {
+	at, err := w.v.ns.Lookup(d.path)
+	if err != nil {
+		return nil, err
+	}
+	t := target{Target: at, traverse: !check(w.v.pol, Request{OpRead, d.path}).Allow}
+	f, err := w.v.openForReading(&t, provider.OpenOptions{Read: true, Directory: true})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := f.ReadDir(min(max(minListing, w.limit), maxListing))
+	f.Close()
+	if err != nil {
+		return nil, err
+	}
+	entries := w.v.visible(d.path, raw, nil)
+	if d.asked != (namespace.Path{}) {
+		entries = w.alsoAsked(d, entries)
+	}
+	scope := w.filter.open(d, d.scope, entries)
+	items := make([]walkItem, 0, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		keep, enter, child := w.filter.judge(d, scope, e)
+		if !keep && !enter {
+			continue
+		}
+		item := walkItem{name: e.name, typ: e.typ, keep: keep}
+		if enter && e.typ.IsDir() {
+			item.dir = w.child(d, e.name, child)
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// child returns the directory name below d, or nil when that is no path.
+func (w *walker) child(d *walkDir, name string, scope any) *walkDir {
+	path, err := d.path.Join(name)
+	if err != nil {
+		return nil
+	}
+	c := &walkDir{path: path, scope: scope}
+	if d.asked != (namespace.Path{}) {
+		if c.asked, err = d.asked.Join(name); err != nil {
+			return nil
+		}
+	}
+	return c
+}
+
+// alsoAsked keeps the entries that the policy shows at the path as it was asked
+// for, too: the shorthand needs both.
+func (w *walker) alsoAsked(d *walkDir, entries []dirEntry) []dirEntry {
+	c := newCursor(w.v.pol, d.asked)
+	kept := entries[:0]
+	for _, e := range entries {
+		if c.entry(e.name, e.IsDir()) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
