@@ -411,3 +411,8 @@ func (m *model) readAt(o *object, n int, off int64) ([]byte, error) {
 const errNotDir = syscall.ENOTDIR
 
 func digestOf(data []byte) provider.Digest { return sha256.Sum256(data) }
+
+const (
+	errIsDir    = syscall.EISDIR
+	errNotExist = syscall.ENOENT
+)
