@@ -6,6 +6,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -67,7 +68,10 @@ func run(args []string, out io.Writer) (ok bool, err error) {
 			continue
 		}
 		res, err := one(r, base, *rounds, *slice)
-		if err != nil {
+		switch {
+		case errors.Is(err, errSkip):
+			res.Absent = err.Error()
+		case err != nil:
 			res.Error = err.Error()
 		}
 		rep.Results = append(rep.Results, res)
@@ -99,6 +103,10 @@ func one(r row, base string, rounds int, slice time.Duration) (result, error) {
 func printRow(out io.Writer, r result) {
 	if r.Error != "" {
 		fmt.Fprintf(out, "| %s | %s | %s | - | - | - | error: %s |\n", r.ID, r.What, r.Peer, r.Error)
+		return
+	}
+	if r.Absent != "" {
+		fmt.Fprintf(out, "| %s | %s | %s | - | - | - | %s |\n", r.ID, r.What, r.Peer, r.Absent)
 		return
 	}
 	goal, verdict := "-", ""

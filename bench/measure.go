@@ -17,9 +17,44 @@ type row struct {
 	// Cores is how many free cores the figure needs; with fewer the row is
 	// printed and never judged.
 	Cores int
-	// Prepare builds both sides, each running its operation n times. The pair is
-	// used by one goroutine and released by the last function.
-	Prepare func(dir string) (ours, peer func(n int) error, release func(), err error)
+	// Prepare builds both sides. The pair is used by one goroutine and released by
+	// the last function.
+	Prepare func(dir string) (ours, peer side, release func(), err error)
+}
+
+// A side runs its operation n times and returns how long that took, without what
+// it had to do between operations to set the next one up.
+type side func(n int) (time.Duration, error)
+
+// repeat makes a side of one operation.
+func repeat(op func() error) side {
+	return func(n int) (time.Duration, error) {
+		start := time.Now()
+		for range n {
+			if err := op(); err != nil {
+				return 0, err
+			}
+		}
+		return time.Since(start), nil
+	}
+}
+
+// repeatAfter makes a side of one operation that needs setup, which is not timed,
+// before each time.
+func repeatAfter(setup, op func() error) side {
+	return func(n int) (total time.Duration, err error) {
+		for range n {
+			if err := setup(); err != nil {
+				return 0, err
+			}
+			start := time.Now()
+			if err := op(); err != nil {
+				return 0, err
+			}
+			total += time.Since(start)
+		}
+		return total, nil
+	}
 }
 
 // A result is one measured row. Times are nanoseconds an operation.
@@ -34,6 +69,7 @@ type result struct {
 	Goal   float64 `json:"goal,omitempty"`
 	Rounds int     `json:"rounds"`
 	Judged bool    `json:"judged"`
+	Absent string  `json:"absent,omitempty"` // the peer that is not installed
 	Error  string  `json:"error,omitempty"`
 }
 
@@ -80,23 +116,22 @@ func measure(r row, dir string, rounds int, slice time.Duration) (result, error)
 }
 
 // calibrate finds how many operations fill one slice.
-func calibrate(f func(int) error, slice time.Duration) (int, error) {
+func calibrate(f side, slice time.Duration) (int, error) {
 	for n := 1; ; n *= 2 {
-		start := time.Now()
-		if err := f(n); err != nil {
+		d, err := f(n)
+		if err != nil {
 			return 0, err
 		}
-		if d := time.Since(start); d >= slice/2 || n >= 1<<24 {
+		if d >= slice/2 || n >= 1<<24 {
 			return max(1, int(float64(n)*float64(slice)/float64(max(d, 1)))), nil
 		}
 	}
 }
 
 // timed returns nanoseconds an operation.
-func timed(f func(int) error, n int) (float64, error) {
-	start := time.Now()
-	err := f(n)
-	return float64(time.Since(start).Nanoseconds()) / float64(n), err
+func timed(f side, n int) (float64, error) {
+	d, err := f(n)
+	return float64(d.Nanoseconds()) / float64(n), err
 }
 
 // quantile of a copy, by nearest rank.

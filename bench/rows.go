@@ -2,13 +2,14 @@ package main
 
 import (
 	"path"
+	"slices"
 
 	"github.com/workspacefs/workspacefs/provider"
 )
 
 // rows are all comparisons, in the order of the printed table.
 func rows() []row {
-	return []row{parsePath()}
+	return slices.Concat([]row{parsePath()}, rowsPolicy(), rowsDisk(), rowsMemory(), rowsSearch())
 }
 
 // parsePath compares the check of a name with the cheapest thing that a path
@@ -16,23 +17,11 @@ func rows() []row {
 func parsePath() row {
 	return row{
 		ID: "path.parse", What: "provider.ParsePath, depth 8", Peer: "path.Clean",
-		Prepare: func(string) (ours, peer func(int) error, release func(), err error) {
+		Prepare: func(string) (side, side, func(), error) {
 			const name = "src/internal/server/handlers/api/v1/users/list.go"
-			ours = func(n int) error {
-				for range n {
-					if _, err := provider.ParsePath(name); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			peer = func(n int) error {
-				for range n {
-					sink = path.Clean(name)
-				}
-				return nil
-			}
-			return ours, peer, func() {}, nil
+			ours := func() error { _, err := provider.ParsePath(name); return err }
+			peer := func() error { sink = path.Clean(name); return nil }
+			return repeat(ours), repeat(peer), func() {}, nil
 		},
 	}
 }

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/spf13/afero"
+
+	"github.com/workspacefs/workspacefs/memfs"
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+// errDenied: a row's own file was refused.
+var errDenied = errors.New("denied")
+
+// rowsMemory are the rows B of the goals. Where not said otherwise they compare
+// the bare provider with afero.MemMapFs.
+func rowsMemory() []row {
+	ctx := context.Background()
+	return []row{
+		memRow("B1s", "memfs: stat, depth 8", 0.8, opStat, func(m *memfs.FS, name provider.Path) error {
+			_, err := m.Stat(ctx, name)
+			return err
+		}),
+		memRow("B1o", "memfs: open + close, depth 8", 0.8, opOpen, func(m *memfs.FS, name provider.Path) error {
+			f, err := m.Open(ctx, name, provider.OpenOptions{Read: true})
+			if err != nil {
+				return err
+			}
+			return f.Close()
+		}),
+		memRow("B1r", "memfs: open + read 4 KiB + close, depth 8", 0.8, opRead, func(m *memfs.FS, name provider.Path) error {
+			f, err := m.Open(ctx, name, provider.OpenOptions{Read: true})
+			if err != nil {
+				return err
+			}
+			var buf [4096]byte
+			_, err = f.ReadAt(buf[:], 0)
+			return errors.Join(err, f.Close())
+		}),
+		stackRow("B2", "policyfs over memfs: stat, depth 8", 1.2, opStat),
+		memRow("B3", "memfs: create + write 4 KiB over a file", 0.85, opOverwrite, func(m *memfs.FS, name provider.Path) error {
+			f, err := m.Open(ctx, name, provider.OpenOptions{Read: true, Write: true, Create: true, Truncate: true})
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteAt(block, 0)
+			return errors.Join(err, f.Close())
+		}),
+		storeRow("B4", "memfs: rename one file in a store of 2,000", 0.01, 0, 2_000, "d0000/f0000.go"),
+		storeRow("B5", "memfs: rename a directory with 10,000 descendants", 0.001, 1, 10_000, "d0000"),
+		appendRow(), listMemRow(), cloneRow(), parallelRow(), mixedRow(),
+	}
+}
+
+// memRow compares an operation of the bare provider with afero.MemMapFs.
+func memRow(id, what string, goal float64, peerOp fileOp, op func(*memfs.FS, provider.Path) error) row {
+	return row{ID: id, What: what, Peer: "afero.MemMapFs", Goal: goal,
+		Prepare: func(string) (side, side, func(), error) {
+			f, m := memory()
+			peer := afero.NewMemMapFs()
+			name := deep(8)
+			if err := errors.Join(plantIn(f, "/"+name, 4096), plantIn(peer, "/"+name, 4096)); err != nil {
+				return nil, nil, nil, err
+			}
+			p := provider.MustPath(name)
+			return repeat(func() error { return op(m, p) }), repeat(func() error { return peerOp(peer, "/"+name) }), func() {}, nil
+		}}
+}
+
+// stackRow compares an operation of the whole stack over memfs with bare afero.MemMapFs.
+func stackRow(id, what string, goal float64, op fileOp) row {
+	return row{ID: id, What: what, Peer: "afero.MemMapFs", Goal: goal,
+		Prepare: func(string) (side, side, func(), error) {
+			f, _ := memory()
+			peer := afero.NewMemMapFs()
+			name := "/workspace/" + deep(8)
+			if err := errors.Join(plantIn(f, name, 4096), plantIn(peer, name, 4096)); err != nil {
+				return nil, nil, nil, err
+			}
+			return repeat(func() error { return op(f, name) }), repeat(func() error { return op(peer, name) }), func() {}, nil
+		}}
+}
+
+// fill puts n empty files into directories of a hundred below top.
+func fill(f afero.Fs, top string, n int) error {
+	for i := range n {
+		dir := fmt.Sprintf("%s/d%04d", top, i/100)
+		if i%100 == 0 {
+			if err := f.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+		}
+		if err := afero.WriteFile(f, fmt.Sprintf("%s/f%04d.go", dir, i%100), nil, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeRow compares renaming name in a store of n files. With depth 1 the whole
+// store is below the directory that moves.
+func storeRow(id, what string, goal float64, depth, n int, name string) row {
+	return row{ID: id, What: what, Peer: "afero.MemMapFs", Goal: goal,
+		Prepare: func(string) (side, side, func(), error) {
+			f, m := memory()
+			peer := afero.NewMemMapFs()
+			top := ""
+			if depth > 0 {
+				top = "/" + name
+			}
+			if err := errors.Join(fill(f, top, n), fill(peer, top, n)); err != nil {
+				return nil, nil, nil, err
+			}
+			from, to := provider.MustPath(name), provider.MustPath("moved")
+			ctx := context.Background()
+			ours := func() error {
+				return errors.Join(m.Rename(ctx, from, to, provider.RenameOptions{}), m.Rename(ctx, to, from, provider.RenameOptions{}))
+			}
+			theirs := func() error {
+				return errors.Join(peer.Rename("/"+name, "/moved"), peer.Rename("/moved", "/"+name))
+			}
+			return repeat(ours), repeat(theirs), func() {}, nil
+		}}
+}
+
+// appendRow compares appending 256 MiB in pieces of 32 KiB: at least four times
+// the throughput is at most a quarter of the time.
+func appendRow() row {
+	const piece, total = 32 << 10, 256 << 20
+	buf := make([]byte, piece)
+	grow := func(f afero.Fs) func() error {
+		return func() error {
+			defer runtime.GC() // or the other side pays for this one's garbage
+			file, err := f.Create("/big")
+			if err != nil {
+				return err
+			}
+			for range total / piece {
+				if _, err := file.Write(buf); err != nil {
+					return err
+				}
+			}
+			return errors.Join(file.Close(), f.Remove("/big"))
+		}
+	}
+	return row{ID: "B6", What: "policyfs over memfs: 256 MiB in 32 KiB appends", Peer: "afero.MemMapFs", Goal: 0.25,
+		Prepare: func(string) (side, side, func(), error) {
+			f, _ := memory()
+			return repeat(grow(f)), repeat(grow(afero.NewMemMapFs())), func() {}, nil
+		}}
+}
+
+// listMemRow compares the sorted listing of a directory of 100,000 files.
+func listMemRow() row {
+	const n = 100_000
+	return row{ID: "B7", What: "memfs: sorted listing of 100,000 entries", Peer: "afero.MemMapFs", Goal: 0.2,
+		Prepare: func(string) (side, side, func(), error) {
+			f, m := memory()
+			peer := afero.NewMemMapFs()
+			for _, g := range []afero.Fs{f, peer} {
+				if err := g.Mkdir("/list", 0o755); err != nil {
+					return nil, nil, nil, err
+				}
+				for i := range n {
+					if err := afero.WriteFile(g, fmt.Sprintf("/list/f%06d", i), nil, 0o644); err != nil {
+						return nil, nil, nil, err
+					}
+				}
+			}
+			ours := func() error {
+				d, err := m.Open(context.Background(), provider.MustPath("list"), provider.OpenOptions{Read: true, Directory: true})
+				if err != nil {
+					return err
+				}
+				_, err = d.ReadDir(-1)
+				return errors.Join(err, d.Close())
+			}
+			theirs := func() error { return wanted(n)(afero.ReadDir(peer, "/list")) }
+			return repeat(ours), repeat(theirs), func() {}, nil
+		}}
+}
+
+// cloneRow compares Clone of 100,000 files with copying them file by file, of
+// which 1 us is about a hundred-thousandth.
+func cloneRow() row {
+	const n = 100_000
+	return row{ID: "B9", What: "memfs.Clone of 100,000 files", Peer: "copying them", Goal: 1e-4,
+		Prepare: func(string) (side, side, func(), error) {
+			f, m := memory()
+			if err := fill(f, "", n); err != nil {
+				return nil, nil, nil, err
+			}
+			ours := func() error { m.Clone(); return nil }
+			theirs := func() error { g, _ := memory(); return fill(g, "", n) }
+			return repeat(ours), repeat(theirs), func() {}, nil
+		}}
+}
+
+// inParallel runs op n times on each of the workers at once.
+func inParallel(workers int, op func(worker, i int) error) func(n int) error {
+	return func(n int) error {
+		errs := make([]error, workers)
+		var wg sync.WaitGroup
+		for w := range workers {
+			wg.Go(func() {
+				for i := range n {
+					if errs[w] = op(w, i); errs[w] != nil {
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		return errors.Join(errs...)
+	}
+}
+
+// parallelRow compares two goroutines that stat with one that does twice as much.
+func parallelRow() row {
+	const batch = 1000
+	return row{ID: "B10", What: "memfs: stat by two goroutines", Peer: "by one, the same number", Goal: 1 / 1.6, Cores: 2,
+		Prepare: func(string) (side, side, func(), error) {
+			f, m := memory()
+			name := deep(8)
+			if err := plantIn(f, "/"+name, 0); err != nil {
+				return nil, nil, nil, err
+			}
+			p, ctx := provider.MustPath(name), context.Background()
+			stat := func(int, int) error { _, err := m.Stat(ctx, p); return err }
+			two, one := inParallel(2, stat), inParallel(1, stat)
+			return repeat(func() error { return two(batch) }), repeat(func() error { return one(2 * batch) }), func() {}, nil
+		}}
+}
+
+// mixedRow compares 64 goroutines of which every tenth call writes.
+func mixedRow() row {
+	const workers, batch = 64, 100
+	mixed := func(f afero.Fs) func() error {
+		run := inParallel(workers, func(w, i int) error {
+			name := fmt.Sprintf("/d%04d/f%04d.go", w%10, i%100)
+			if i%10 == 0 {
+				return afero.WriteFile(f, name, block[:64], 0o644)
+			}
+			return readFile(f, name)
+		})
+		return func() error { return run(batch) }
+	}
+	return row{ID: "B11", What: "policyfs over memfs: 64 goroutines, 90 % reads", Peer: "afero.MemMapFs", Goal: 0.8, Cores: 2,
+		Prepare: func(string) (side, side, func(), error) {
+			f, _ := memory()
+			peer := afero.NewMemMapFs()
+			if err := errors.Join(fill(f, "", 1000), fill(peer, "", 1000)); err != nil {
+				return nil, nil, nil, err
+			}
+			return repeat(mixed(f)), repeat(mixed(peer)), func() {}, nil
+		}}
+}
