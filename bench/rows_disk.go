@@ -330,7 +330,9 @@ func mkdirAllRow(id, what string, goal float64, missing bool) row {
 			peer := func() error { return root.MkdirAll("b/"+name, 0o755) }
 			close := func() { release(); root.Close() }
 			if missing {
-				clear := func() error { return errors.Join(os.RemoveAll(filepath.Join(dir, "a")), os.RemoveAll(filepath.Join(dir, "b"))) }
+				clear := func() error {
+					return errors.Join(os.RemoveAll(filepath.Join(dir, "a")), os.RemoveAll(filepath.Join(dir, "b")))
+				}
 				return repeatAfter(clear, ours), repeatAfter(clear, peer), close, nil
 			}
 			if err := errors.Join(ours(), peer()); err != nil {
