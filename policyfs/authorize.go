@@ -50,7 +50,7 @@ func (v *view) judge(p namespace.Path, n needs) (d Decision, req Request, traver
 		}
 		req = Request{Op: op, Path: p}
 		d = check(v.pol, req)
-		if !d.Allow && n.instead != 0 && op == OpRead {
+		if !d.Allow && n.instead != 0 && i == 0 {
 			if alt := (Request{Op: n.instead, Path: p}); check(v.pol, alt).Allow {
 				req, d, traverse = alt, Decision{Allow: true}, true
 				continue
@@ -98,11 +98,16 @@ func (v *view) authorizeMore(t *target, n needs) error {
 			return err
 		}
 	}
-	for _, op := range n.ops {
+	for i, op := range n.ops {
 		if op == 0 || !changes(op) {
 			continue
 		}
-		if rule, ok := v.forbidden(t); ok {
+		rule, ok := v.forbidden(t)
+		switch {
+		case !ok:
+		case i == 0 && n.instead != 0 && v.allowed(n.instead, &t.Target).Allow:
+			t.traverse = true
+		default:
 			return &DeniedError{Op: op, Path: t.Path, Rule: rule}
 		}
 	}

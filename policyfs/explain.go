@@ -3,6 +3,7 @@ package policyfs
 import (
 	"errors"
 	"io/fs"
+	"syscall"
 
 	"github.com/workspacefs/workspacefs/namespace"
 	"github.com/workspacefs/workspacefs/provider"
@@ -17,8 +18,13 @@ func (f *FS) Explain(op Op, name string) Decision {
 	quiet := *f
 	quiet.opts.Audit = nil
 	v, err := quiet.view()
+	n := needs{ops: [3]Op{op}}
+	switch op {
+	case OpRemove, OpRemoveTree, OpMoveTree:
+		n.mount = syscall.EBUSY
+	}
 	if err == nil {
-		_, err = quiet.resolve(&v, name, needs{ops: [3]Op{op}})
+		_, err = quiet.resolve(&v, name, n)
 	}
 	if err == nil {
 		return Decision{Allow: true, Rule: check(v.pol, Request{op, v.mustParse(name)}).Rule}
@@ -26,6 +32,9 @@ func (f *FS) Explain(op Op, name string) Decision {
 	var denied *DeniedError
 	if errors.As(err, &denied) {
 		return Decision{Rule: denied.Rule}
+	}
+	if n.mount != 0 && err == n.mount {
+		return Decision{Rule: "mount point"}
 	}
 	return Decision{Rule: clean(err).Error()}
 }

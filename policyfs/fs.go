@@ -205,8 +205,8 @@ type target struct {
 	// mustDir: the spelling ends in a slash or "/.", so that the object has to
 	// be a directory.
 	mustDir bool
-	// traverse: reading was refused and listing allowed. Only directories are
-	// visible then, and only as the way to what lies below.
+	// traverse: needs.instead was allowed, not what was asked for. Only
+	// directories are visible then, and only as the way to what lies below.
 	traverse bool
 	// read: OpRead is known to be allowed for the named path.
 	read bool

@@ -56,24 +56,13 @@ func (f *FS) mkdirAll(name string, perm fs.FileMode) error {
 	if err != nil {
 		return f.refuseAll(OpCreate, name, err)
 	}
-	// What may be created is created; what may only be seen has to be there.
-	t, err := f.resolve(&v, name, needs{ops: [3]Op{OpCreate}, blank: true})
+	t, err := f.resolve(&v, name, needs{ops: [3]Op{OpCreate}, instead: OpStat, blank: true})
 	if err != nil {
-		var denied *DeniedError
-		if errors.As(err, &denied) && f.isDirectory(&v, name) {
-			return nil
-		}
 		return err
 	}
 	err = v.mkdirAllTarget(&t, perm)
 	v.done(OpCreate, &t, err)
 	return err
-}
-
-// isDirectory reports whether name is a directory that the caller may stat.
-func (f *FS) isDirectory(v *view, name string) bool {
-	info, err := f.stat(v, name, true)
-	return err == nil && info.IsDir()
 }
 
 func (v *view) mkdirAllTarget(t *target, perm fs.FileMode) error {
@@ -83,8 +72,23 @@ func (v *view) mkdirAllTarget(t *target, perm fs.FileMode) error {
 	if v.ns.MountPoint(t.Path) {
 		return nil
 	}
+	if t.traverse {
+		return v.mustExist(t)
+	}
 	defer lockShared(t.Provider).unlock()
 	return v.makeAll(t.Target, perm)
+}
+
+// mustExist is MkdirAll of a directory that the caller may see and not make.
+func (v *view) mustExist(t *target) error {
+	info, err := v.statTarget(t, true)
+	switch {
+	case isNotExist(err):
+		return &DeniedError{Op: OpCreate, Path: t.Path, Rule: v.allowed(OpCreate, &t.Target).Rule}
+	case err == nil && !info.IsDir():
+		return syscall.ENOTDIR
+	}
+	return err
 }
 
 // parentsAllowed judges the directories above t before any I/O.
@@ -123,50 +127,57 @@ func prefixes(p namespace.Path) func(yield func(namespace.Path) bool) {
 	}
 }
 
-// makeAll makes the directory at and those above it that are missing, each of
-// them authorized when it turns out to be missing. It climbs to the deepest that
-// exists, then makes the rest on the way down.
+// makeAll makes the directory at and those above it that are missing. It climbs
+// until a directory is there, or can be made, and makes the rest on the way down;
+// each is authorized on the way up, so that a refusal comes before anything is
+// made.
 func (v *view) makeAll(at namespace.Target, perm fs.FileMode) error {
-	missing := []namespace.Target{}
-	for {
-		info, err := at.Provider.Stat(v.fs.context(), at.Rel)
-		if err == nil && info.IsDir() {
+	info, err := at.Provider.Stat(v.fs.context(), at.Rel)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return notDir(info)
+	case !isNotExist(err):
+		return err
+	}
+	missing := make([]namespace.Target, 0, 8)
+	for !v.ns.MountPoint(at.Path) { // a directory that leads to a mount point is there
+		err := v.makeOne(at, perm)
+		if err == nil {
 			break
 		}
-		if err == nil {
-			return notDir(info)
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !isNotExist(err) || at.Rel.IsRoot() {
 			return err
-		}
-		if v.ns.MountPoint(at.Path) {
-			break // a directory that leads to a mount point
-		}
-		if d := v.allowed(OpCreate, &at); !d.Allow {
-			return &DeniedError{Op: OpCreate, Path: at.Path, Rule: d.Rule}
 		}
 		missing = append(missing, at)
-		if at.Rel.IsRoot() {
-			return err
-		}
 		at.Path, at.Rel = at.Path.Parent(), at.Rel.Parent()
 	}
 	for i := len(missing) - 1; i >= 0; i-- {
-		at := missing[i]
-		err := at.Provider.Mkdir(v.fs.context(), at.Rel, perm&fs.ModePerm)
-		if errors.Is(err, fs.ErrExist) {
-			// Somebody else made it meanwhile: fine if it is a directory.
-			info, serr := at.Provider.Stat(v.fs.context(), at.Rel)
-			if serr == nil && !info.IsDir() {
-				return notDir(info)
-			}
-			err = serr
-		}
-		if err != nil {
+		if err := v.makeOne(missing[i], perm); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// makeOne makes one directory if that is allowed; one that is there is nil.
+func (v *view) makeOne(at namespace.Target, perm fs.FileMode) error {
+	d := v.allowed(OpCreate, &at)
+	if d.Allow {
+		err := at.Provider.Mkdir(v.fs.context(), at.Rel, perm&fs.ModePerm)
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	info, err := at.Provider.Stat(v.fs.context(), at.Rel)
+	switch {
+	case isNotExist(err) && !d.Allow:
+		return &DeniedError{Op: OpCreate, Path: at.Path, Rule: d.Rule}
+	case err == nil && !info.IsDir():
+		return notDir(info)
+	}
+	return err
 }
 
 // makeParents makes the missing directories above t for Options.CreateParents.

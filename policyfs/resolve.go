@@ -10,10 +10,12 @@ import (
 	"github.com/workspacefs/workspacefs/provider"
 )
 
-// needs is what an operation asks of the policy for one name: every Op in ops.
-// instead, if set, is the Op that does where OpRead is refused.
+// needs is what an operation asks of the policy for one name.
 type needs struct {
-	ops     [3]Op
+	// ops are all asked for, up to the first that is zero.
+	ops [3]Op
+	// instead, if set, does where ops[0] is refused: the operation goes on as
+	// one on a directory that may be seen, no more (target.traverse).
 	instead Op
 	// mount, if set, is the answer for a mount point and the directories that
 	// lead to one: they cannot be removed, renamed, replaced or changed.
