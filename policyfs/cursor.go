@@ -12,16 +12,17 @@ import (
 // immutable, and safe for concurrent use.
 type cursor struct {
 	dir *dirState // nil: nothing below can be named
-	// What follows answers for the many entries that no rule is about.
-	bloom bloom // of what could matter to an entry
-	left  int   // how many bytes a Path may yet have, a slash included
-	room  int   // how many bytes an entry may have
-	plain bool  // whether such entries are readable
-	quick bool  // whether the fields above answer for them
 }
 
 // dirState is what the policy's parts know about the directory.
 type dirState struct {
+	// What comes first answers for the many entries that no rule is about.
+	room  int   // how many bytes an entry may have
+	bloom bloom // of what could matter to an entry
+	plain bool  // whether such entries are readable
+	quick bool  // whether all this is so: no custom policy has a say
+	left  int   // how many bytes a Path may yet have here, the slash included
+
 	path   namespace.Path // needed by custom policies only, and kept only for them
 	views  []dirView
 	custom []Policy
@@ -65,17 +66,17 @@ func newCursor(p Policy, dir namespace.Path) cursor {
 
 // view returns c after reading the elements of dir.
 func (c *compiled) view(dir namespace.Path) dirView {
-	v := dirView{c.matcher, c.start()}
+	v := dirView{c.matcher, c.root}
 	v.rules.walk(&v.at, pathElems(dir))
 	return v
 }
 
 // cursor returns the cursor of d, whose path leaves left bytes to what is below.
 func (d *dirState) cursor(left int) cursor {
-	c := cursor{dir: d, left: left, room: min(left-1, provider.MaxElem), plain: true, quick: len(d.custom) == 0}
 	if left <= 1 {
 		return cursor{}
 	}
+	d.left, d.room, d.plain, d.quick = left, min(left-1, provider.MaxElem), true, len(d.custom) == 0
 	for i := range d.views {
 		v := &d.views[i]
 		// An entry that no rule is about leaves the tries and changes nothing
@@ -84,47 +85,55 @@ func (d *dirState) cursor(left int) cursor {
 		s := v.at
 		s.exact, s.deny = nil, nil
 		_, ok := s.read()
-		c.plain = c.plain && ok
-		c.bloom |= v.rules.sensitive
+		d.plain = d.plain && ok
+		d.bloom |= v.rules.sensitive
 		for _, n := range []*node{v.at.exact, v.at.deny} {
 			if n != nil {
-				c.bloom |= n.next.bloom
+				d.bloom |= n.next.quick
 			}
 		}
 	}
-	return c
+	return cursor{d}
 }
 
 // entry reports whether the entry name is visible: it may be read, or it is a
 // directory and may be traversed.
 func (c cursor) entry(name string, dir bool) bool {
-	if c.quick && len(name) <= c.room && ordinary(name, c.bloom) {
-		return c.plain
+	if c.dir == nil {
+		return false
 	}
-	read, stat := c.ask(name)
+	kind := c.dir.look(name)
+	if kind == indifferent {
+		return c.dir.plain
+	}
+	read, stat := c.ask(name, kind)
 	return read || dir && stat
 }
 
 // readable reports whether the entry name may be read.
 func (c cursor) readable(name string) bool {
-	if c.quick && len(name) <= c.room && ordinary(name, c.bloom) {
-		return c.plain
+	if c.dir == nil {
+		return false
 	}
-	read, _ := c.ask(name)
+	kind := c.dir.look(name)
+	if kind == indifferent {
+		return c.dir.plain
+	}
+	read, _ := c.ask(name, kind)
 	return read
 }
 
-// ask returns whether OpRead and OpStat are allowed for the entry name.
-func (c cursor) ask(name string) (read, stat bool) {
-	if !c.spells(name) {
+// ask returns whether OpRead and OpStat are allowed for the entry name, which look
+// found to be of this kind.
+func (c cursor) ask(name string, kind nameKind) (read, stat bool) {
+	if kind == unclear && !c.spells(name) {
 		return false, false
 	}
 	read, stat = true, true
-	ascii := isASCII(name)
 	for i := range c.dir.views {
 		v := &c.dir.views[i]
 		s := v.at
-		v.rules.step(&s, name, ascii)
+		v.rules.step(&s, name)
 		_, r := s.read()
 		if !r {
 			_, t := s.traverse()
@@ -151,11 +160,10 @@ func (c cursor) child(name string) cursor {
 	if !c.spells(name) {
 		return cursor{}
 	}
-	ascii := isASCII(name)
 	d := &dirState{views: make([]dirView, len(c.dir.views)), custom: c.dir.custom}
 	for i := range c.dir.views {
 		d.views[i] = c.dir.views[i]
-		d.views[i].rules.step(&d.views[i].at, name, ascii)
+		d.views[i].rules.step(&d.views[i].at, name)
 	}
 	if len(d.custom) > 0 {
 		path, err := c.dir.path.Join(name)
@@ -164,12 +172,12 @@ func (c cursor) child(name string) cursor {
 		}
 		d.path = path
 	}
-	return d.cursor(c.left - 1 - len(name))
+	return d.cursor(c.dir.left - 1 - len(name))
 }
 
 // spells reports whether name is an element of which a Path can be made here.
 func (c cursor) spells(name string) bool {
-	if c.dir == nil || len(name) > c.room || name == "." {
+	if c.dir == nil || len(name) > c.dir.room || name == "." {
 		return false
 	}
 	for i := 0; i < len(name); i++ {
@@ -185,51 +193,54 @@ func (c cursor) spells(name string) bool {
 	return err == nil
 }
 
-// ordinary reports that name is pure ASCII without characters that a Path refuses,
-// that it is neither hidden nor trimmed by folding, and that no rule in b is about
-// it. False may mean either.
-func ordinary(name string, b bloom) bool {
+// nameKind is what a look at the bytes of an entry's name tells.
+type nameKind uint8
+
+const (
+	unclear     nameKind = iota // nothing
+	spellable                   // it is an element of which a Path can be made
+	indifferent                 // besides, no rule is about it, and no custom policy has a say
+)
+
+// look classifies the name of an entry. What it says is so; what it does not say
+// may be so as well. Only pure ASCII that is neither hidden nor trimmed by folding
+// is ever more than unclear.
+func (d *dirState) look(name string) nameKind {
 	n := len(name)
-	if n == 0 {
-		return false
+	if n == 0 || n > d.room || odd(name) {
+		return unclear
 	}
-	if last := name[n-1]; name[0] == '.' || last == '.' || last == ' ' {
-		return false
-	}
-	// This is hashElem, with a look at each word on the way.
-	h, bad := uint64(n)*golden, uint64(0)
-	w := uint64(0)
-	if n >= 8 {
-		for i := 0; i+8 < n; i += 8 {
-			w = word(name[i:])
-			bad |= refused(w)
-			h = mix(h, w)
-		}
-		w = word(name[n-8:])
-		bad |= refused(w)
+	// This is quickHash, with a look at each word.
+	var first, last, bad uint64
+	if n < 8 {
+		first = short(name)
+		bad = refused(first | blanks<<(n*8))
 	} else {
-		w = short(name)
-		bad = refused(w | unused(n))
+		first, last = word(name), word(name[n-8:])
+		bad = refused(first) | refused(last)
+		for i := 8; i+8 < n; i += 8 {
+			bad |= refused(word(name[i:]))
+		}
 	}
-	return bad == 0 && !b.has(mix(h, w))
+	switch {
+	case bad != 0:
+		return unclear
+	case !d.quick || d.bloom.has(quickMix(first, last, n)):
+		return spellable
+	}
+	return indifferent
 }
 
 // refused returns non-zero if one of eight bytes is not ASCII, a control character,
 // a slash or a backslash.
 func refused(w uint64) uint64 {
 	slash, backslash := w^('/'*lowBits), w^('\\'*lowBits)
-	bits := w                      // not ASCII
-	bits |= w + lowBits            // 0x7f
-	bits |= (w - ' '*lowBits) &^ w // a control character
+	bits := w                 // not ASCII
+	bits |= w + lowBits       // 0x7f
+	bits |= (w - blanks) &^ w // a control character
 	bits |= (slash - lowBits) &^ slash
 	bits |= (backslash - lowBits) &^ backslash
 	return bits & highBits
 }
 
-// unused returns blanks in the bytes that short leaves zero.
-func unused(n int) uint64 {
-	if n >= 4 {
-		return 0
-	}
-	return 0x2020202020000000
-}
+const blanks = ' ' * lowBits

@@ -35,7 +35,7 @@ func (c *compiled) checkMove(from, to namespace.Path) Decision {
 	if d = c.Check(Request{OpMoveTree, to}); !d.Allow {
 		return d
 	}
-	a, b := c.start(), c.start()
+	a, b := c.root, c.root
 	c.walk(&a, pathElems(from))
 	c.walk(&b, pathElems(to))
 	// By spelling, because that is how allows compare; and folded, because on
@@ -70,7 +70,7 @@ func (m *matcher) cover(elems string) (*node, [verbs]rule) {
 	for n != nil && elems != "" {
 		var elem string
 		elem, elems = cutElem(elems)
-		key, _ := foldKey(elem, isASCII(elem))
+		key, _ := foldKey(elem)
 		n = s.enter(n.next.folded(hashElem(key), key))
 	}
 	return n, s.cover

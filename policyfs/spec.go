@@ -167,5 +167,6 @@ func compile(s *Spec) (*compiled, error) {
 		}
 		c.add(sc)
 	}
+	c.finish()
 	return c, nil
 }

@@ -11,7 +11,8 @@ type table[T any] struct {
 	slots []slot[T] // a power of two, at most half full; nil while empty
 	shift uint8     // hash >> shift is a slot's number
 	count int
-	bloom bloom
+	bloom bloom // of hashElem
+	quick bloom // of quickHash
 }
 
 type slot[T any] struct {
@@ -82,6 +83,7 @@ func (t *table[T]) at(key string) *T {
 	t.put(slot[T]{hash, key, val})
 	t.count++
 	t.bloom |= bloomOf(hash)
+	t.quick |= bloomOf(quickHash(key))
 	return val
 }
 
@@ -96,17 +98,46 @@ func (t *table[T]) put(s slot[T]) {
 }
 
 // hashElem hashes an element without regard to ASCII case, so that elements that
-// foldKey holds for one have one hash.
+// foldKey holds for one have one hash: word by word, the bytes that are left over
+// and the length last.
 func hashElem(elem string) uint64 {
 	n := len(elem)
-	h := uint64(n) * golden
-	if n >= 8 {
-		for i := 0; i+8 < n; i += 8 {
-			h = mix(h, word(elem[i:]))
-		}
-		return mix(h, word(elem[n-8:]))
+	if n < 8 {
+		return hashEnd(0, short(elem), n)
 	}
-	return mix(h, short(elem))
+	var h uint64
+	for i := 0; i+8 <= n; i += 8 {
+		h = mix(h, word(elem[i:]))
+	}
+	return hashEnd(h, word(elem[n-8:])>>(64-n%8*8), n)
+}
+
+// scanElem reads the first element of elems, eight bytes at a time: its length, its
+// hash as by hashElem, and whether it is pure ASCII.
+func scanElem(elems string) (n int, hash uint64, ascii bool) {
+	var high uint64
+	for rest := elems; ; rest = rest[8:] {
+		var w uint64
+		left := len(rest)
+		if left >= 8 {
+			w = word(rest)
+		} else {
+			w = short(rest)
+		}
+		// The lowest bit set marks the first slash; higher ones may be wrong.
+		x := w ^ '/'*lowBits
+		if slash := (x - lowBits) &^ x & highBits; slash != 0 {
+			left = bits.TrailingZeros64(slash) / 8
+			w &= 1<<(left*8) - 1
+		}
+		high |= w
+		if left < 8 {
+			n += left
+			return n, hashEnd(hash, w, n), high&highBits == 0
+		}
+		hash = mix(hash, w)
+		n += 8
+	}
 }
 
 // mix takes eight bytes into a hash. Bit 5 is all in which the two cases of a
@@ -116,16 +147,34 @@ func mix(h, w uint64) uint64 {
 	return h ^ h>>32
 }
 
+// hashEnd takes the last bytes, at most seven, and the length into a hash.
+func hashEnd(h, w uint64, n int) uint64 { return mix(h^uint64(n)<<56, w) }
+
+// quickHash is a hash of the length, the first bytes and the last, without regard to
+// ASCII case: all that a filter needs.
+func quickHash(elem string) uint64 {
+	n := len(elem)
+	if n < 8 {
+		return quickMix(short(elem), 0, n)
+	}
+	return quickMix(word(elem), word(elem[n-8:]), n)
+}
+
+func quickMix(first, last uint64, n int) uint64 {
+	const lower = 0x20 * lowBits
+	return ((first | lower) ^ bits.RotateLeft64(last|lower, 20) ^ uint64(n)<<56) * golden
+}
+
 // golden spreads every bit of a word to the top of the product.
 const golden = 0x9e3779b97f4a7c15
 
-// short returns the bytes of s, at most seven, in a word; some of them twice.
+// short returns the bytes of s, at most seven, as the low ones of a word.
 func short(s string) uint64 {
 	switch n := len(s); {
 	case n >= 4:
-		return half(s) | half(s[n-4:])<<32
+		return half(s) | half(s[n-4:])<<((n-4)*8)
 	case n > 0:
-		return uint64(s[0]) | uint64(s[n/2])<<8 | uint64(s[n-1])<<16
+		return uint64(s[0]) | uint64(s[n/2])<<(n/2*8) | uint64(s[n-1])<<((n-1)*8)
 	}
 	return 0
 }
@@ -146,3 +195,11 @@ func (b bloom) has(hash uint64) bool {
 	want := bloomOf(hash)
 	return b&want == want
 }
+
+// nameFilter is a Bloom filter for some dozen elements, one bit each.
+type nameFilter [8]uint64
+
+func (f *nameFilter) add(hash uint64) { f[hash>>61] |= 1 << (hash >> 55 & 63) }
+
+// has reports whether an element of this hash may be among those of f.
+func (f *nameFilter) has(hash uint64) bool { return f[hash>>61]>>(hash>>55&63)&1 != 0 }

@@ -22,10 +22,12 @@ type matcher struct {
 	deny  node // deny_read and deny_write, by folded spelling
 	all   node // every scope, by folded spelling: what a directory must not move over
 	// names are the folded elements that mean something wherever they stand.
-	names table[nameRules]
-	// sensitive are those of names that matter to reading.
+	names  table[nameRules]
+	filter nameFilter // of names
+	// sensitive, of quickHash, are those of names that matter to reading.
 	sensitive bloom
-	tree      bool // allow_recursive_delete
+	tree      bool  // allow_recursive_delete
+	root      state // the state of the root
 }
 
 // nameRules are the rules about one folded element.
@@ -73,10 +75,18 @@ func newCompiled(tree bool) *compiled {
 	}
 	for _, name := range sensitiveNames {
 		folded := foldElem(name)
-		c.names.at(folded).sensitive = c.text(`sensitive "` + name + `"`)
-		c.sensitive |= bloomOf(hashElem(folded))
+		c.name(folded).sensitive = c.text(`sensitive "` + name + `"`)
+		if !odd(folded) { // odd ones are never taken for ordinary
+			c.sensitive |= bloomOf(quickHash(folded))
+		}
 	}
 	return c
+}
+
+// name returns the rules about one folded element, to be added to.
+func (m *matcher) name(folded string) *nameRules {
+	m.filter.add(hashElem(folded))
+	return m.names.at(folded)
 }
 
 // text stores a text and returns its rule.
@@ -90,7 +100,7 @@ func (c *compiled) add(sc scope) {
 	text := sc.text()
 	r := c.text(text)
 	if sc.verb == denyComponent {
-		if name := c.names.at(foldElem(sc.path.Base())); name.component == 0 {
+		if name := c.name(foldElem(sc.path.Base())); name.component == 0 {
 			name.component = r
 		}
 		return
@@ -148,12 +158,10 @@ type state struct {
 	hidden      bool        // an element begins with a dot
 }
 
-// start returns the state of the root.
-func (m *matcher) start() state {
-	var s state
-	s.exact = s.enter(&m.exact)
-	s.deny = s.enter(&m.deny)
-	return s
+// finish computes the state of the root, once all scopes are added.
+func (m *matcher) finish() {
+	m.root.exact = m.root.enter(&m.exact)
+	m.root.deny = m.root.enter(&m.deny)
 }
 
 // enter takes the scopes that end at n into account. It returns n while scopes lie
@@ -177,37 +185,60 @@ func (s *state) enter(n *node) *node {
 
 // walk reads the elements of elems, which are joined by single slashes.
 func (m *matcher) walk(s *state, elems string) {
-	ascii := isASCII(elems)
 	for elems != "" {
-		var elem string
-		elem, elems = cutElem(elems)
-		m.step(s, elem, ascii || isASCII(elem))
+		n, hash, ascii := scanElem(elems)
+		elem := elems[:n]
+		if n < len(elems) {
+			n++
+		}
+		elems = elems[n:]
+		switch {
+		case !ascii || odd(elem):
+			m.step(s, elem)
+		case m.filter.has(hash) || s.leadsOn(hash):
+			m.stepTo(s, elem, elem, hash, hash)
+		default:
+			// No rule is about it: all it does is lead off the tries.
+			s.exact, s.deny = nil, nil
+		}
 	}
 }
 
-// step reads one element; ascii says whether it is pure ASCII. It looks the
-// element up three times, where the tables mostly answer after comparing a hash.
-func (m *matcher) step(s *state, elem string, ascii bool) {
-	key, dot := foldKey(elem, ascii)
-	hash := hashElem(key)
-	if s.exact != nil {
-		exact := hash
-		if !ascii || len(key) != len(elem) {
-			exact = hashElem(elem)
-		}
-		s.exact = s.enter(s.exact.next.exact(exact, elem))
-	}
-	if s.deny != nil {
-		s.deny = s.enter(s.deny.next.folded(hash, key))
-	}
-	if r := m.names.folded(hash, key); r != nil {
-		s.named(*r)
-	}
+// odd reports whether an ASCII element begins with a dot, which hides it, or ends
+// in what folding trims.
+func odd(elem string) bool {
+	last := elem[len(elem)-1]
+	return elem[0] == '.' || last == '.' || last == ' '
+}
+
+// leadsOn reports whether a scope may go on with an element of this hash.
+func (s *state) leadsOn(hash uint64) bool {
+	return s.exact != nil && s.exact.next.bloom.has(hash) || s.deny != nil && s.deny.next.bloom.has(hash)
+}
+
+// step reads one element.
+func (m *matcher) step(s *state, elem string) {
+	key, dot := foldKey(elem)
+	m.stepTo(s, elem, key, hashElem(elem), hashElem(key))
 	if dot {
 		s.hidden = true
 		if len(key) > len(envPrefix) && sameFolded(key[:len(envPrefix)], envPrefix) {
 			s.named(nameRules{sensitive: ruleEnv})
 		}
+	}
+}
+
+// stepTo reads one element, which is key when folded, but for being hidden. The
+// hashes are those of elem and key.
+func (m *matcher) stepTo(s *state, elem, key string, exact, folded uint64) {
+	if s.exact != nil {
+		s.exact = s.enter(s.exact.next.exact(exact, elem))
+	}
+	if s.deny != nil {
+		s.deny = s.enter(s.deny.next.folded(folded, key))
+	}
+	if r := m.names.folded(folded, key); r != nil {
+		s.named(*r)
 	}
 }
 
@@ -224,8 +255,8 @@ func (s *state) named(r nameRules) {
 // foldKey returns what to look elem up by in a table of folded elements: its
 // folded form, or text that differs from that in the case of ASCII letters only.
 // dot reports whether elem is hidden. It allocates only if elem is not ASCII.
-func foldKey(elem string, ascii bool) (key string, dot bool) {
-	if ascii {
+func foldKey(elem string) (key string, dot bool) {
+	if isASCII(elem) {
 		return trimASCII(elem), elem[0] == '.'
 	}
 	key, dot = foldWide(elem)
@@ -237,8 +268,8 @@ func (c *compiled) Check(r Request) Decision {
 	if r.Path.String() == "" {
 		return Decision{Rule: c.texts[ruleNoPath]}
 	}
+	s := c.root
 	elems := pathElems(r.Path)
-	s := c.start()
 	c.walk(&s, elems)
 	rule, ok := c.judge(&s, r.Op)
 	if ok && r.Op == OpMoveTree {
