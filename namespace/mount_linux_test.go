@@ -1,0 +1,321 @@
+package namespace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+// need skips a test that cannot run here, and fails it where everything must.
+func need(t *testing.T, ok bool, what string) {
+	t.Helper()
+	if ok {
+		return
+	}
+	if os.Getenv("WORKSPACEFS_REQUIRE_ALL") == "1" {
+		t.Fatal("needs " + what)
+	}
+	t.Skip("needs " + what)
+}
+
+// bindMount mounts what at the directory where, until the test ends.
+func bindMount(t *testing.T, what, where string) {
+	t.Helper()
+	if err := os.MkdirAll(where, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := syscall.Mount(what, where, "", syscall.MS_BIND, "")
+	need(t, err == nil, fmt.Sprintf("the right to mount (%v)", err))
+	t.Cleanup(func() {
+		if err := syscall.Unmount(where, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestOverlapThroughBindMounts: a bind mount does not hide that one granted
+// directory lies inside another, wherever it begins.
+func TestOverlapThroughBindMounts(t *testing.T) {
+	top := dirs(t, "w/a/b/c", "w/m", "x/y/z", "x/q")
+	in := func(name string) string { return filepath.Join(top, name) }
+	bindMount(t, in("w"), in("w2"))     // all of w elsewhere
+	bindMount(t, in("w/a"), in("a2"))   // a part of w elsewhere
+	bindMount(t, in("x/y"), in("w/m"))  // a part of x inside w
+	bindMount(t, in("w/a"), in("w/aa")) // a part of w inside w
+	folder := func(dir, label string, access Access) Grant {
+		return Grant{Dir: in(dir), Label: label, Kind: KindFolder, Access: access}
+	}
+	w := Grant{Dir: in("w"), Label: "w", Access: ReadWrite}
+	for name, c := range map[string]struct {
+		grants  []Grant
+		want    string
+		path    string
+		aliases string
+	}{
+		"outer mounted elsewhere": {
+			[]Grant{w, folder("w2/a", "a", ReadOnly)},
+			"/mnt/a ro, /workspace/w rw, /workspace/w/a ro, /workspace/w/aa ro",
+			"/mnt/a/f", "/workspace/w/a/f /workspace/w/aa/f",
+		},
+		"part mounted elsewhere": {
+			[]Grant{w, folder("a2", "a", ReadOnly)},
+			"/mnt/a ro, /workspace/w rw, /workspace/w/a ro, /workspace/w/aa ro",
+			"/workspace/w/a/f", "/workspace/mnt/a/f /workspace/w/aa/f",
+		},
+		"below the part mounted elsewhere": {
+			[]Grant{w, folder("a2/b", "b", ReadOnly)},
+			"/mnt/b ro, /workspace/w rw, /workspace/w/a/b ro, /workspace/w/aa/b ro",
+			"/workspace/w/a/b/f", "/workspace/mnt/b/f /workspace/w/aa/b/f",
+		},
+		"equal through a bind mount": {
+			[]Grant{w, folder("w2", "w", ReadOnly)},
+			"/mnt/w ro, /workspace/w ro",
+			"/mnt/w/f", "/workspace/w/f",
+		},
+		"granted directory shown inside another": {
+			[]Grant{w, folder("x/y", "y", ReadOnly)},
+			"/mnt/y ro, /workspace/w rw, /workspace/w/m ro",
+			"/mnt/y/f", "/workspace/w/m/f",
+		},
+		"part of a granted directory shown inside another": {
+			[]Grant{w, folder("x", "x", ReadOnly)},
+			"/mnt/x ro, /workspace/w rw, /workspace/w/m ro",
+			"/mnt/x/y/f", "/workspace/w/m/f",
+		},
+		"and granted more closely": {
+			[]Grant{w, folder("x", "x", ReadWrite), folder("x/y/z", "z", ReadOnly)},
+			"/mnt/x rw, /mnt/x/y/z ro, /mnt/z ro, /workspace/w rw, /workspace/w/m rw, /workspace/w/m/z ro",
+			"/workspace/w/m/z/f", "/workspace/mnt/x/y/z/f /workspace/mnt/z/f",
+		},
+		"part of a directory shown inside itself": {
+			[]Grant{w},
+			"/workspace/w rw",
+			"/workspace/w/aa/f", "/workspace/w/a/f",
+		},
+	} {
+		n, err := FromGrants(Portable, openDisk, c.grants...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := table(n); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		var aliases []string
+		for _, p := range n.Aliases(MustParse(c.path)) {
+			aliases = append(aliases, p.String())
+		}
+		slices.Sort(aliases)
+		if got := strings.Join(aliases, " "); got != c.aliases {
+			t.Errorf("%s: %s is also %s, want %s", name, c.path, got, c.aliases)
+		}
+		for _, m := range n.Mounts() {
+			target, err := n.Lookup(m.At)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := target.Provider.Stat(t.Context(), target.Rel); err != nil {
+				t.Errorf("%s: %v: %v", name, m.At, err)
+			}
+			if err := n.CheckHost(m.At); err != nil {
+				t.Errorf("%s: %v: %v", name, m.At, err)
+			}
+		}
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+
+	// A working directory reached by the other way is found too.
+	n := grantDisk(t, Portable, w)
+	for _, dir := range []string{"w2/a/b", "w/a/b"} {
+		if p, err := n.DirFromHost(t.Context(), in(dir)); err != nil || p.String() != "/workspace/w/a/b" {
+			t.Errorf("DirFromHost(%s) = %v, %v", dir, p, err)
+		}
+	}
+}
+
+// TestCaseInsensitiveMount: on storage that ignores case, no spelling of a
+// nested read-only mount reaches it through the writable one around it.
+func TestCaseInsensitiveMount(t *testing.T) {
+	script := filepath.Join(os.Getenv("WORKSPACEFS_SHARED"), "case-mounts.sh")
+	if os.Getenv("WORKSPACEFS_SHARED") == "" {
+		script = filepath.Join("..", "..", "shared", "case-mounts.sh")
+	}
+	_, err := os.Stat(script)
+	need(t, err == nil, "case-mounts.sh (WORKSPACEFS_SHARED)")
+	need(t, os.Getuid() == 0, "root")
+	top := dirs(t)
+	out, err := exec.CommandContext(t.Context(), "sh", script, top).Output()
+	loop := strings.TrimSpace(string(out))
+	t.Cleanup(func() {
+		for _, name := range []string{"exfat", "ntfs"} {
+			syscall.Unmount(filepath.Join(top, name), syscall.MNT_DETACH)
+		}
+		if loop != "" {
+			exec.Command("losetup", "-d", loop).Run()
+		}
+	})
+	need(t, err == nil, fmt.Sprintf("case-insensitive mounts (%v)", err))
+	for _, name := range []string{"exfat", "ntfs"} {
+		t.Run(name, func(t *testing.T) { checkCaseMount(t, filepath.Join(top, name, "Work")) })
+	}
+}
+
+func checkCaseMount(t *testing.T, work string) {
+	docs := filepath.Join(work, "docs")
+	if err := os.MkdirAll(filepath.Join(docs, "in"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(docs, "f"), []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(work, "DOCS", "F")); err != nil {
+		t.Fatalf("the mount does not ignore case: %v", err)
+	}
+	n := grantDisk(t, Portable, Grant{Dir: work, At: "/workspace", Access: ReadWrite}, Grant{Dir: docs, Label: "docs", Kind: KindFolder})
+	if got := table(n); got != "/mnt/docs ro, /workspace rw, /workspace/docs ro" {
+		t.Fatalf("%s", got)
+	}
+	for _, name := range []string{"Docs/f", "DOCS/F", "dOcS/in/new", "docs./f", "DOC\u017f/f", "DO\u200dCS"} {
+		target, err := n.Resolve(Path{}, name)
+		if !errors.Is(err, ErrOutside) {
+			t.Errorf("%q leads to %v, %v", name, target.Mount, err)
+		}
+	}
+	if target, err := n.Resolve(Path{}, "docs/f"); err != nil || target.Access != ReadOnly {
+		t.Errorf("the exact spelling: %v, %v", target.Access, err)
+	}
+	// Without the rule, the outer provider really would open it.
+	outer, err := n.Lookup(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := provider.ReadFile(t.Context(), outer.Provider, provider.MustPath("DOCS/F")); err != nil || string(data) != "old" {
+		t.Errorf("the control shows nothing: %q, %v", data, err)
+	}
+	// Grants that are spelled in another case overlap all the same.
+	n = grantDisk(t, Portable, Grant{Dir: filepath.Join(filepath.Dir(work), "WORK"), At: "/workspace", Access: ReadWrite}, Grant{Dir: filepath.Join(work, "DOCS"), Label: "docs", Kind: KindFolder})
+	if got := table(n); !strings.EqualFold(got, "/mnt/docs ro, /workspace rw, /workspace/docs ro") {
+		t.Errorf("spelled otherwise: %s", got)
+	}
+	if p, ok := n.FromHost(filepath.Join(work, "DoCs", "f")); !ok || p.String() != "/workspace/mnt/docs/f" {
+		t.Errorf("FromHost: %v, %v", p, ok)
+	}
+	if p, err := n.DirFromHost(t.Context(), filepath.Join(work, "DOCS", "In")); err != nil || !strings.EqualFold(p.String(), "/workspace/mnt/docs/in") {
+		t.Errorf("DirFromHost: %v, %v", p, err)
+	}
+}
+
+// TestBubblewrap runs a shell in a sandbox made of BubblewrapArgs: file by file,
+// it and the file tools see the same bytes at the same paths, and what is
+// read-only for one is for the other.
+func TestBubblewrap(t *testing.T) {
+	bwrap, err := exec.LookPath("bwrap")
+	need(t, err == nil, "bubblewrap")
+	help, _ := exec.CommandContext(t.Context(), bwrap, "--help").Output()
+	need(t, bytes.Contains(help, []byte("--ro-bind-fd")), "a bubblewrap with --bind-fd")
+	top := dirs(t, "app/src", "app/docs/in", "data", "odd, name\n--dev")
+	in := func(name string) string { return filepath.Join(top, name) }
+	for _, file := range []string{"app/main.go", "app/src/x.go", "app/docs/readme", "app/docs/in/deep", "data/set", "odd, name\n--dev/f"} {
+		if err := os.WriteFile(in(file), []byte("content of "+file), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := grantDisk(t, Portable,
+		Grant{Dir: in("app"), Label: "app", Access: ReadWrite},
+		Grant{Dir: in("app/docs"), Label: "docs", Kind: KindFolder},
+		Grant{Dir: in("data"), Kind: KindData},
+		Grant{Dir: in("odd, name\n--dev"), Label: "--odd, name\n", Kind: KindFolder, Access: ReadWrite})
+	sh := func(script string, args ...string) (string, error) {
+		binds, files, err := n.BubblewrapArgs(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			for _, f := range files {
+				f.Close()
+			}
+		}()
+		argv := []string{"--unshare-user-try", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--die-with-parent"}
+		argv = append(append(append(argv, binds...), "/bin/sh", "-c", script, "sh"), args...)
+		cmd := exec.CommandContext(t.Context(), bwrap, argv...)
+		cmd.ExtraFiles = files
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		if err = cmd.Run(); err != nil {
+			err = fmt.Errorf("%w: %s", err, errs.String())
+		}
+		return out.String(), err
+	}
+	if _, err := sh("true"); err != nil {
+		need(t, false, fmt.Sprintf("a bubblewrap that may make namespaces (%v)", err))
+	}
+
+	// The path of a directory may be replaced meanwhile; that is refused, and
+	// what was handed over by descriptor is the granted one anyway.
+	roots := []string{"/workspace/app", "/mnt/docs", "/data", "/mnt/odd-name"}
+	listing, err := sh(`find "$@" -type f -exec sh -c 'for f; do printf "%s\t" "$f"; cat "$f"; printf "\n"; done' sh {} +`, roots...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(listing) {
+		name, content, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if content == "" { // the second line of content with a newline in it
+			continue
+		}
+		target, err := n.Resolve(Path{}, name)
+		if err != nil {
+			t.Errorf("the shell has %q: %v", name, err)
+			continue
+		}
+		data, err := provider.ReadFile(t.Context(), target.Provider, target.Rel)
+		if err != nil || !strings.HasPrefix(string(data), content) {
+			t.Errorf("%q is %q in the shell and %q, %v in the tools", name, content, data, err)
+		}
+		if shown := n.Display(target.Path); shown != name {
+			t.Errorf("%q is displayed as %q", name, shown)
+		}
+		seen++
+	}
+	// app: 4 files, docs: 2 again, data, odd.
+	if seen != 8 {
+		t.Errorf("the shell sees %d files:\n%s", seen, listing)
+	}
+
+	for name, writable := range map[string]bool{"/workspace/app/new": true, "/workspace/app/src/new": true, "/workspace/app/docs/new": false, "/mnt/docs/new": false, "/mnt/docs/in/new": false, "/data/new": false, "/mnt/odd-name/new": true} {
+		_, shellErr := sh(`printf shell >"$1"`, name)
+		target, err := n.Resolve(Path{}, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (shellErr == nil) != writable || (target.Access == ReadWrite) != writable {
+			t.Errorf("%q: writable for the shell: %v, for the tools: %v", name, shellErr, target.Access)
+		}
+		data, err := provider.ReadFile(t.Context(), target.Provider, target.Rel)
+		if writable && string(data) != "shell" || !writable && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: the shell wrote %q, %v", name, data, err)
+		}
+		// The provider itself was opened read-only, whatever the table says.
+		err = provider.WriteFile(t.Context(), target.Provider, target.Rel, []byte("tool"), 0)
+		if writable != (err == nil) {
+			t.Errorf("%q: the tools write: %v", name, err)
+		}
+		if writable {
+			if out, err := sh(`cat "$1"`, name); err != nil || out != "tool" {
+				t.Errorf("%q: the shell reads %q, %v", name, out, err)
+			}
+		}
+	}
+}
