@@ -23,7 +23,7 @@ type dirState struct {
 	quick bool  // whether all this is so: no custom policy has a say
 	left  int   // how many bytes a Path may yet have here, the slash included
 
-	path   namespace.Path // needed by custom policies only, and kept only for them
+	path   namespace.Path // for custom policies; child keeps it only for them
 	views  []dirView
 	custom []Policy
 }
