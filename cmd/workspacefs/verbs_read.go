@@ -1,0 +1,300 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/workspacefs/workspacefs/policyfs"
+)
+
+// An item is one entry as --json prints it.
+type item struct {
+	Path    string    `json:"path"`
+	Type    string    `json:"type"`
+	Size    int64     `json:"size"`
+	Mode    string    `json:"mode,omitempty"`
+	ModTime time.Time `json:"mod_time,omitzero"`
+	Digest  string    `json:"digest,omitempty"`
+}
+
+// typeName says what an entry is, in one word.
+func typeName(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "directory"
+	case m.IsRegular():
+		return "file"
+	case m&fs.ModeSymlink != 0:
+		return "link"
+	}
+	return "special"
+}
+
+func newItem(path string, info fs.FileInfo) item {
+	return item{Path: path, Type: typeName(info.Mode()), Size: info.Size(), Mode: info.Mode().String(), ModTime: info.ModTime()}
+}
+
+// decorate adds what tells the kind of an entry: a slash, an at sign, colour.
+func (t *terminal) decorate(name string, m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return t.paint(colorDir, name) + "/"
+	case m&fs.ModeSymlink != 0:
+		return t.paint(colorLink, name) + "@"
+	case !m.IsRegular():
+		return name + "|"
+	}
+	return name
+}
+
+// join spells a name below a directory as the caller spelled the directory.
+func join(dir, name string) string {
+	switch {
+	case dir == "" || dir == ".":
+		return name
+	case strings.HasSuffix(dir, "/"):
+		return dir + name
+	}
+	return dir + "/" + name
+}
+
+// readDir lists a directory in order of names.
+func readDir(f *policyfs.FS, name string) ([]fs.DirEntry, error) {
+	d, err := f.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	lister, ok := d.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.ErrUnsupported}
+	}
+	entries, err := lister.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+type lsCmd struct {
+	Long bool     `short:"l" help:"Mode, size and time too."`
+	Path []string `arg:"" optional:"" help:"Directories or files (default: the working directory)."`
+}
+
+func (l *lsCmd) Run(t *terminal, c *cli) error {
+	f, done, err := t.open(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	paths := l.Path
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	for i, p := range paths {
+		if len(paths) > 1 && !t.json {
+			if i > 0 {
+				fmt.Fprintln(t.out)
+			}
+			fmt.Fprintf(t.out, "%s:\n", p)
+		}
+		if err := l.list(t, f, p); err != nil {
+			t.report("ls", p, err)
+		}
+	}
+	return nil
+}
+
+func (l *lsCmd) list(t *terminal, f *policyfs.FS, name string) error {
+	info, err := f.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return l.print(t, name, name, info.Mode(), func() (fs.FileInfo, error) { return info, nil })
+	}
+	entries, err := readDir(f, name)
+	for _, e := range entries {
+		if err := l.print(t, e.Name(), join(name, e.Name()), e.Type(), e.Info); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (l *lsCmd) print(t *terminal, shown, path string, m fs.FileMode, info func() (fs.FileInfo, error)) error {
+	if !l.Long && !t.json {
+		_, err := fmt.Fprintln(t.out, t.decorate(shown, m))
+		return err
+	}
+	fi, err := info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // gone since the listing
+	}
+	if err != nil {
+		return err
+	}
+	if t.json {
+		return t.emit(newItem(path, fi))
+	}
+	_, err = fmt.Fprintf(t.out, "%s %10d %s %s\n", fi.Mode(), fi.Size(), fi.ModTime().Format("2006-01-02 15:04"), t.decorate(shown, m))
+	return err
+}
+
+type treeCmd struct {
+	Depth int    `short:"d" placeholder:"N" help:"Show at most N levels."`
+	Limit int    `default:"10000" placeholder:"N" help:"Stop after N entries (default: ${default})."`
+	Path  string `arg:"" optional:"" default:"." help:"Where to start (default: the working directory)."`
+
+	shown int
+}
+
+// errLimit ends a tree that has grown long enough.
+var errLimit = errors.New("limit reached")
+
+func (c *treeCmd) Run(t *terminal, root *cli) error {
+	if c.Depth < 0 || c.Limit < 1 {
+		return usageError("--depth and --limit must be positive")
+	}
+	f, done, err := t.open(root)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if _, err := f.Stat(c.Path); err != nil {
+		return &failure{"tree", c.Path, err}
+	}
+	if !t.json {
+		fmt.Fprintln(t.out, t.paint(colorDir, c.Path))
+	}
+	err = c.below(t, f, c.Path, "", 1)
+	if errors.Is(err, errLimit) {
+		t.flush()
+		fmt.Fprintf(t.err, "workspacefs: tree stopped after %d entries; --limit shows more\n", c.Limit)
+		return nil
+	}
+	return err
+}
+
+// below prints the entries of one directory. The depth of a tree is bounded by
+// the longest path that the workspace accepts.
+func (c *treeCmd) below(t *terminal, f *policyfs.FS, dir, indent string, depth int) error {
+	entries, err := readDir(f, dir)
+	if err != nil {
+		t.report("tree", dir, err)
+	}
+	for i, e := range entries {
+		if c.shown == c.Limit {
+			return errLimit
+		}
+		c.shown++
+		branch, deeper := "├── ", "│   "
+		if i == len(entries)-1 {
+			branch, deeper = "└── ", "    "
+		}
+		name := join(dir, e.Name())
+		if t.json {
+			info, err := e.Info()
+			if err != nil {
+				continue // gone since the listing
+			}
+			if err := t.emit(newItem(name, info)); err != nil {
+				return err
+			}
+		} else if _, err := fmt.Fprintln(t.out, indent+branch+t.decorate(e.Name(), e.Type())); err != nil {
+			return err
+		}
+		if e.IsDir() && (c.Depth == 0 || depth < c.Depth) {
+			if err := c.below(t, f, name, indent+deeper, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+type catCmd struct {
+	Path []string `arg:"" help:"Files to print."`
+}
+
+func (c *catCmd) Run(t *terminal, root *cli) error {
+	f, done, err := t.open(root)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, p := range c.Path {
+		if err := cat(t, f, p); err != nil {
+			t.report("cat", p, err)
+		}
+	}
+	return nil
+}
+
+func cat(t *terminal, f *policyfs.FS, name string) error {
+	if t.json {
+		data, digest, err := f.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return t.emit(struct {
+			Path    string `json:"path"`
+			Digest  string `json:"digest"`
+			Content []byte `json:"content_base64"`
+		}{name, digest.String(), data})
+	}
+	file, err := f.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = io.Copy(t.out, file)
+	return err
+}
+
+type statCmd struct {
+	Digest bool     `help:"The SHA-256 digest of files too."`
+	Path   []string `arg:"" help:"Files and directories."`
+}
+
+func (c *statCmd) Run(t *terminal, root *cli) error {
+	f, done, err := t.open(root)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, p := range c.Path {
+		if err := c.print(t, f, p); err != nil {
+			t.report("stat", p, err)
+		}
+	}
+	return nil
+}
+
+func (c *statCmd) print(t *terminal, f *policyfs.FS, name string) error {
+	info, _, err := f.LstatIfPossible(name)
+	if err != nil {
+		return err
+	}
+	it := newItem(name, info)
+	if c.Digest && info.Mode().IsRegular() {
+		_, digest, err := f.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		it.Digest = digest.String()
+	}
+	if t.json {
+		return t.emit(it)
+	}
+	fmt.Fprintf(t.out, "%s\t%s\t%d bytes\t%s\t%s", it.Path, it.Type, it.Size, it.Mode, it.ModTime.Format(time.RFC3339))
+	if it.Digest != "" {
+		fmt.Fprintf(t.out, "\t%s", it.Digest)
+	}
+	_, err = fmt.Fprintln(t.out)
+	return err
+}
