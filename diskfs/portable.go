@@ -309,8 +309,10 @@ func (p *portable) Rename(ctx context.Context, oldname, newname provider.Path, o
 		return bare(err)
 	case opts.NoReplace:
 		return fs.ErrExist
+	case oldname == newname:
+		return nil
 	case os.SameFile(from, to) && from.IsDir():
-		// The same directory: the name itself, or another case of it.
+		return p.recase(oldname, newname)
 	case from.IsDir() && !to.IsDir():
 		return syscall.ENOTDIR
 	case from.IsDir() && oldname.Contains(newname):
@@ -341,6 +343,23 @@ func (p *portable) Rename(ctx context.Context, oldname, newname provider.Path, o
 		}
 	}
 	return bare(move(oldspell, newspell))
+}
+
+// recase renames a directory to another spelling that the storage takes for the
+// same name, by way of a reserved one: os.Root sees a directory in the way.
+func (p *portable) recase(oldname, newname provider.Path) error {
+	between, err := newname.Parent().Join(tempName())
+	if err != nil {
+		return err
+	}
+	if err := bare(p.root.Rename(oldname.String(), between.String())); err != nil {
+		return err
+	}
+	err = bare(p.root.Rename(between.String(), newname.String()))
+	if err != nil {
+		p.root.Rename(between.String(), oldname.String())
+	}
+	return err
 }
 
 // Chmod sets the permission bits: of the open object where it may be opened.

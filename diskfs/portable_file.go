@@ -45,7 +45,28 @@ func (p *portable) Open(ctx context.Context, name provider.Path, opts provider.O
 		f.Close()
 		return nil, err
 	}
-	return &portableFile{f: f, p: p, name: name.Base(), dir: fi.IsDir(), read: opts.Read, write: opts.Write, append: opts.Append}, nil
+	pf := &portableFile{f: f, p: p, name: name.Base(), dir: fi.IsDir(), read: opts.Read, write: opts.Write}
+	if opts.Append && opts.Write {
+		if pf.end, err = p.openEnd(dir, name.Base(), fi); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return pf, nil
+}
+
+// openEnd opens a second handle of the file that fi describes, for appends:
+// package os refuses WriteAt on one opened with O_APPEND.
+func (p *portable) openEnd(dir *os.Root, base string, fi fs.FileInfo) (*os.File, error) {
+	f, again, err := p.openObject(dir, base, os.O_WRONLY|os.O_APPEND)
+	if err != nil {
+		return nil, err
+	}
+	if !os.SameFile(fi, again) {
+		f.Close()
+		return nil, syscall.ESTALE // another file took the name in between
+	}
+	return f, nil
 }
 
 // openFlag translates opts, without creation and truncation.
@@ -56,9 +77,6 @@ func openFlag(opts provider.OpenOptions) int {
 		flag = os.O_RDWR // truncation needs a writable handle
 	case opts.Write:
 		flag = os.O_WRONLY
-	}
-	if opts.Append && opts.Write {
-		flag |= os.O_APPEND
 	}
 	return flag
 }
@@ -111,12 +129,13 @@ func (p *portable) prepare(f *os.File, fi fs.FileInfo, opts provider.OpenOptions
 
 // portableFile is an open regular file or directory of package os.
 type portableFile struct {
-	f                        *os.File
-	p                        *portable
-	name                     string
-	dir, read, write, append bool
-	closed                   atomic.Bool
-	mu                       sync.Mutex // guards the position, for listings and appends
+	f                *os.File
+	end              *os.File // for appends, nil without
+	p                *portable
+	name             string
+	dir, read, write bool
+	closed           atomic.Bool
+	mu               sync.Mutex // guards the positions, for listings and appends
 }
 
 var _ provider.File = (*portableFile)(nil)
@@ -132,6 +151,9 @@ func (f *portableFile) check() error {
 func (f *portableFile) Close() error {
 	if f.closed.Swap(true) {
 		return fs.ErrClosed
+	}
+	if f.end != nil {
+		f.end.Close()
 	}
 	return bare(f.f.Close())
 }
@@ -191,8 +213,6 @@ func (f *portableFile) WriteAt(b []byte, off int64) (int, error) {
 		return 0, syscall.EINVAL
 	case int64(len(b)) > math.MaxInt64-off:
 		return 0, syscall.EFBIG
-	case f.append:
-		return 0, errors.ErrUnsupported // package os refuses it, the kernel would append
 	case len(b) == 0:
 		return 0, nil
 	}
@@ -209,17 +229,17 @@ func (f *portableFile) Append(b []byte) (int, int64, error) {
 	switch {
 	case f.dir:
 		return 0, 0, syscall.EISDIR
-	case !f.append || !f.write:
+	case f.end == nil:
 		return 0, 0, syscall.EBADF
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.p.lock.mu.RLock()
 	defer f.p.lock.mu.RUnlock()
-	n, err := f.f.Write(b)
+	n, err := f.end.Write(b)
 	var end int64
 	if n > 0 {
-		end, _ = f.f.Seek(0, io.SeekCurrent) // where this append ended
+		end, _ = f.end.Seek(0, io.SeekCurrent) // where this append ended
 	} else if fi, serr := f.f.Stat(); serr == nil {
 		end = fi.Size()
 	}

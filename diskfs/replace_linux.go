@@ -317,8 +317,11 @@ func (r *replacing) place() unix.Errno {
 func (r *replacing) placeNew() unix.Errno {
 	if r.stage.unnamed {
 		e := r.stage.linkAs(r.dir, r.elem)
-		if e == 0 || e == unix.EEXIST || !lacksLinks(e) {
+		switch {
+		case e == 0, e == unix.EEXIST, !lacksLinks(e):
 			return e
+		case isDead(r.dir):
+			return unix.ENOENT
 		}
 		r.d.noTmp.Store(true)
 		if e := r.restage(); e != 0 {

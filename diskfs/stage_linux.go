@@ -19,11 +19,13 @@ type stage struct {
 func (r *replacing) newStage() error {
 	if r.isNew && !r.d.noTmp.Load() {
 		fd, err := r.d.openAt(r.dir, ".", unix.O_WRONLY|unix.O_TMPFILE|openFlags, uint32(r.opts.FileMode()), r.d.resolve)
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			r.stage = stage{fd: fd, dir: r.dir, unnamed: true}
 			return nil
-		case unix.EINVAL, unix.EOPNOTSUPP, unix.EISDIR, unix.ENOENT:
+		case isDead(r.dir):
+			return unix.ENOENT // ext4 says EPERM
+		case err == unix.EINVAL, err == unix.EOPNOTSUPP, err == unix.EISDIR, err == unix.ENOENT:
 			r.d.noTmp.Store(true) // EISDIR, ENOENT: kernels that do not know the flag
 		default:
 			return err
@@ -35,6 +37,12 @@ func (r *replacing) newStage() error {
 	}
 	r.stage = s
 	return nil
+}
+
+// isDead reports whether the directory has been removed while it was open.
+func isDead(dir int) bool {
+	var st unix.Stat_t
+	return fstat(dir, &st) == 0 && st.Nlink == 0
 }
 
 // namedStage makes a temporary that others recognise as live: its lock is held
