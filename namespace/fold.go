@@ -29,10 +29,7 @@ func appendSkeleton(dst []byte, elem string) []byte {
 		if c >= utf8.RuneSelf {
 			return appendFolded(dst[:start], elem)
 		}
-		if 'a' <= c && c <= 'z' {
-			c -= 'a' - 'A'
-		}
-		dst = append(dst, c)
+		dst = append(dst, upper(c))
 	}
 	return dst
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/workspacefs/workspacefs/provider"
 )
@@ -61,6 +62,9 @@ type node struct {
 	// folded has the children by skeleton. It is nil outside every mount, where
 	// other spellings lead nowhere anyway.
 	folded map[string][]*node
+	// first has a bit for the first byte of every child's skeleton, if that is
+	// ASCII: most names are no child, and this tells so without looking further.
+	first [2]uint64
 	bare   bool // every mount here and below is spelled without /workspace
 }
 
@@ -180,11 +184,14 @@ func (nd *node) compile(within *mount) {
 		c.compile(nd.within)
 		nd.bare = nd.bare && c.bare
 		nd.names = append(nd.names, elem)
+		key := skeleton(elem)
+		if key != "" && key[0] < utf8.RuneSelf {
+			nd.first[key[0]>>6] |= 1 << (key[0] & 63)
+		}
 		if nd.within != nil {
 			if nd.folded == nil {
 				nd.folded = make(map[string][]*node)
 			}
-			key := skeleton(elem)
 			nd.folded[key] = append(nd.folded[key], c)
 		}
 	}
@@ -198,6 +205,9 @@ func (n *Namespace) find(p Path) (nd *node, rest string, shadowed bool) {
 	nd, rest = n.root, p.s[len(rootText):]
 	for nd.children != nil && rest != "" {
 		elem, tail := cutElem(rest)
+		if !nd.perhaps(elem) {
+			break
+		}
 		if nd.folded != nil && nd.shadows(elem, tail) {
 			return nd, rest, true
 		}
@@ -208,6 +218,22 @@ func (n *Namespace) find(p Path) (nd *node, rest string, shadowed bool) {
 		nd, rest = c, tail
 	}
 	return nd, rest, false
+}
+
+// perhaps reports whether elem may be, or fold like, the name of a child. An
+// ASCII letter or sign at its beginning is in any skeleton's beginning too,
+// except for the dots and blanks that may be trimmed away.
+func (nd *node) perhaps(elem string) bool {
+	b := upper(elem[0])
+	return b >= utf8.RuneSelf || b == '.' || b == ' ' || nd.first[b>>6]&(1<<(b&63)) != 0
+}
+
+// upper is b in upper case, as skeletons have it.
+func upper(b byte) byte {
+	if 'a' <= b && b <= 'z' {
+		return b - ('a' - 'A')
+	}
+	return b
 }
 
 // cutElem splits "/a/b" into "a" and "/b".
@@ -339,6 +365,9 @@ func (nd *node) reaches(text string) bool {
 		return false
 	}
 	elem, tail := cutElem(text)
+	if !nd.perhaps(elem) {
+		return false
+	}
 	if c := nd.children[elem]; c != nil && c.reaches(tail) {
 		return true
 	}

@@ -377,3 +377,17 @@ func TestSynthetic(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// TestFirstBytes compares the quick test for children with the skeletons that
+// it stands for.
+func TestFirstBytes(t *testing.T) {
+	names := []string{"a", "A", "é", "e\u0301", "ß", "...", ". x", " b", "~", "日本", "\u212a", "ﬁ", "1", "-", "\u0301a", "a.", "\u00adz", ";", "\u037e"}
+	for _, child := range names {
+		n := layout(t, "/workspace", "/"+child)
+		for _, name := range names {
+			if skeleton(name) == skeleton(child) && !n.root.perhaps(name) {
+				t.Errorf("%+q is not taken for %+q", name, child)
+			}
+		}
+	}
+}
