@@ -65,7 +65,7 @@ type node struct {
 	// first has a bit for the first byte of every child's skeleton, if that is
 	// ASCII: most names are no child, and this tells so without looking further.
 	first [2]uint64
-	bare   bool // every mount here and below is spelled without /workspace
+	bare  bool // every mount here and below is spelled without /workspace
 }
 
 // New mounts providers. The mount points may nest: the innermost mount wins, by
