@@ -129,7 +129,7 @@ func (p *specParser) object() error {
 		}
 		key, _ := tok.(string) // the syntax is known to be valid
 		if seen[key] {
-			return specError(printableKey(key), "key given twice")
+			return specError(printableKey(key), "given twice")
 		}
 		seen[key] = true
 		if err := p.field(key); err != nil {
@@ -159,7 +159,7 @@ func (p *specParser) field(key string) error {
 			return p.list(key, p.spec.list(v))
 		}
 	}
-	return specError(printableKey(key), "unknown key")
+	return specError(printableKey(key), "unknown")
 }
 
 // list reads an array of strings.
