@@ -13,8 +13,10 @@ const (
 	// level cache, so that what was read is searched while it is there.
 	fileBuffer = 256 << 10
 	// maxLineBuffer is the longest line that is held as a whole; longer ones are
-	// matched piece by piece. No Text is longer.
+	// matched piece by piece.
 	maxLineBuffer = 1 << 20
+	// maxText is the longest Text. A buffer holds it and the rune behind it.
+	maxText = maxLineBuffer - utf8.UTFMax
 	// contextBuffer is how much is read at a time to find lines of context that
 	// are no longer in the buffer.
 	contextBuffer = 64 << 10
@@ -26,16 +28,17 @@ const (
 // their context. It holds no more of the file than its buffer, whatever the file
 // or its lines are, and asks again for lines of context that it has passed.
 type fileSearch struct {
-	s      *scanner
-	r      io.ReaderAt
-	buf    []byte // may be replaced by a larger one
-	before int
-	after  int
-	max    int // matching lines after which the search ends; 0 is no limit
-	cut    int // longest Text
-	emit   func(Match) bool
-	stop   *atomic.Bool
-	bytes  *atomic.Int64
+	s       *scanner
+	r       io.ReaderAt
+	buf     []byte // may be replaced by a larger one
+	longest int    // length to which buf may grow
+	before  int
+	after   int
+	max     int // matching lines after which the search ends; 0 is no limit
+	cut     int // longest Text
+	emit    func(Match) bool
+	stop    *atomic.Bool
+	bytes   *atomic.Int64
 
 	base    int64 // offset in the file of the text that is being searched
 	line    int   // number of the line at counted
@@ -110,7 +113,7 @@ func (g *fileSearch) run(start, end int64) error {
 			if have < len(g.buf) {
 				continue
 			}
-			if len(g.buf) < maxLineBuffer {
+			if len(g.buf) < g.longest {
 				g.buf = append(g.buf, make([]byte, len(g.buf))...)
 				continue
 			}

@@ -12,7 +12,7 @@ import (
 // then found from the line's end backwards. It ends with the text behind the line.
 func (g *fileSearch) longLine(have int) error {
 	begin := g.base
-	text := string(g.buf[:runeCut(g.buf[:have], min(g.cut, have-1))]) + lineMark
+	head := bytes.Clone(g.buf[:min(have, g.cut+1)])
 	search := !g.full()
 	at, end, next, matched := begin, int64(-1), int64(0), false
 	if search || g.trail > 0 {
@@ -52,6 +52,7 @@ func (g *fileSearch) longLine(have int) error {
 			next = end
 		}
 	}
+	text := g.text(head[:min(int64(len(head)), end-begin)])
 	matched = search && g.s.automaton().end(&state)
 	if g.done() {
 		return nil

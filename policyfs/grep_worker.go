@@ -31,15 +31,16 @@ type grepWorker struct {
 func (r *grep) work() {
 	w := &grepWorker{r: r}
 	w.search = fileSearch{
-		s:      r.e.newScanner(),
-		buf:    make([]byte, fileBuffer),
-		before: r.q.Before,
-		after:  r.q.After,
-		max:    r.q.MaxMatches,
-		cut:    min(r.q.MaxLineBytes, maxLineBuffer),
-		emit:   w.emit,
-		stop:   &r.stop,
-		bytes:  &r.bytes,
+		s:       r.e.newScanner(),
+		buf:     make([]byte, fileBuffer),
+		longest: maxLineBuffer,
+		before:  r.q.Before,
+		after:   r.q.After,
+		max:     r.q.MaxMatches,
+		cut:     min(r.q.MaxLineBytes, maxText),
+		emit:    w.emit,
+		stop:    &r.stop,
+		bytes:   &r.bytes,
 	}
 	w.search.s.stop = &r.stop
 	for {

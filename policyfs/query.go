@@ -64,7 +64,7 @@ type Query struct {
 	MaxFileBytes int64
 	// MaxLineBytes is where the Text of a long line is cut, at the last whole
 	// rune before it, and marked with "…". The whole line is searched all the
-	// same. 0 is 64 KiB.
+	// same. 0 is 64 KiB, and no Text is longer than about 1 MiB.
 	MaxLineBytes int
 	// Ignore leaves out what the .gitignore files of the tree exclude, as far as
 	// the policy lets the caller read those files. The root of the search is
