@@ -259,11 +259,11 @@ func concListing(c *probe) {
 	}
 	c.build(layout...)
 	c.calls.clear()
-	var stop atomic.Bool
+	var listings atomic.Int32
+	const enough = 40
 	c.parallel(4, func(i int) {
 		if i < 2 {
-			defer stop.Store(true)
-			for n := range 60 {
+			for n := 0; listings.Load() < enough && !c.hasFailed(); n++ {
 				name := fmt.Sprintf("d/come%d-%d", i, n)
 				c.ok(c.makeEmpty(name))
 				if n%3 == 0 {
@@ -275,7 +275,7 @@ func concListing(c *probe) {
 			return
 		}
 		f := c.file("d", optDir)
-		for !stop.Load() {
+		for listings.Add(1) <= enough {
 			entries, err := f.ReadDir(0)
 			c.ok(err)
 			got := slices.DeleteFunc(names(entries), func(s string) bool { return strings.HasPrefix(s, "come") })
