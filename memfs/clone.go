@@ -26,7 +26,7 @@ func (m *FS) Clone() *FS {
 			o.n.mu.Unlock()
 		}
 	}()
-	c := newFS(m.opts)
+	c := newFS(m.opts, m.seed)
 	c.root = m.root
 	bytes, files := m.quota.bytes.Load(), m.quota.files.Load()
 	own := new(owner)

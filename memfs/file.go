@@ -22,7 +22,7 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 		return 0, fs.ErrClosed
 	case f.n.dir != nil:
 		return 0, syscall.EISDIR
-	case !f.opts.read:
+	case !f.access.read:
 		return 0, syscall.EBADF
 	}
 	return f.n.read(p, off)
@@ -56,7 +56,7 @@ func (f *file) Append(p []byte) (n int, end int64, err error) {
 	}
 	size := f.n.size.Load()
 	switch {
-	case !f.opts.append:
+	case !f.access.append:
 		return 0, size, syscall.EBADF
 	case len(p) == 0:
 		return 0, size, nil
@@ -87,7 +87,7 @@ func (f *file) mayWrite() error {
 		return fs.ErrClosed
 	case f.n.dir != nil:
 		return syscall.EISDIR
-	case !f.opts.write:
+	case !f.access.write:
 		return syscall.EBADF
 	}
 	return nil

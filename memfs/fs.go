@@ -2,6 +2,7 @@ package memfs
 
 import (
 	"context"
+	"hash/maphash"
 	"io/fs"
 	"sync"
 	"sync/atomic"
@@ -53,6 +54,9 @@ type FS struct {
 	owner *owner
 	root  *dir
 
+	paths atomic.Pointer[pathCache] // nil when nothing is remembered
+	seed  maphash.Seed              // of the hashes in paths
+
 	// openMu guards the list of open inodes.
 	openMu sync.Mutex
 	opened *opening
@@ -65,13 +69,13 @@ var (
 
 // New returns an FS that holds an empty root directory of mode 0o755.
 func New(opts Options) *FS {
-	m := newFS(opts)
+	m := newFS(opts, maphash.MakeSeed())
 	m.root = newDir(m.owner, 0o755, m.now())
 	return m
 }
 
-func newFS(opts Options) *FS {
-	m := &FS{opts: opts, owner: new(owner)}
+func newFS(opts Options, seed maphash.Seed) *FS {
+	m := &FS{opts: opts, owner: new(owner), seed: seed}
 	m.quota.maxBytes, m.quota.maxFiles = max(opts.MaxBytes, 0), int64(max(opts.MaxFiles, 0))
 	m.mu.init()
 	m.live.Store(true)
@@ -123,15 +127,16 @@ func (m *FS) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) 
 	if err := m.begin(ctx); err != nil {
 		return nil, err
 	}
+	if a, ok := m.cachedAttr(elems(name)); ok {
+		return a.info(name.Base()), nil
+	}
 	shard := m.mu.rlock()
+	defer m.mu.runlock(shard)
 	n, err := m.find(name)
 	if err != nil {
-		m.mu.runlock(shard)
 		return nil, err
 	}
-	a := n.attr()
-	m.mu.runlock(shard)
-	return a.info(name.Base()), nil
+	return n.info(name.Base()), nil
 }
 
 // Chmod implements [provider.Provider].

@@ -108,12 +108,26 @@ func (n *inode) update(change func(*attr)) {
 	n.setAttr(a)
 }
 
-// touch sets the modification time of a directory whose entries changed.
-func (d *dir) touch(mtime int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.setAttr(attr{mode: fs.FileMode(d.mode.Load()), mtime: mtime, size: 0})
+// touch sets the modification time of directories whose entries changed, which
+// may be the same. Who sees one of them changed sees both so: they are read
+// without a lock.
+func touch(mtime int64, from, to *dir) {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	if from != to {
+		to.mu.Lock() // nobody else holds the mu of two directories
+		defer to.mu.Unlock()
+		to.seq.Add(1)
+		defer to.seq.Add(1)
+		to.mtime.Store(mtime)
+	}
+	from.seq.Add(1)
+	from.mtime.Store(mtime)
+	from.seq.Add(1)
 }
+
+// touch sets the modification time of a directory whose entries changed.
+func (d *dir) touch(mtime int64) { touch(mtime, d, d) }
 
 // copyFor returns a copy of a shared inode that o may change. The content stays
 // shared. It needs no lock of the inode, because a shared one does not change.

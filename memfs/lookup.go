@@ -31,10 +31,13 @@ func (m *FS) newKey(elem string) string {
 	return strings.Clone(elem)
 }
 
-// cutElem splits the first element off a path that is not empty.
+// cutElem splits the first element off a path that is not empty. Elements are
+// short: the loop is faster than strings.IndexByte.
 func cutElem(path string) (elem, rest string) {
-	if i := strings.IndexByte(path, '/'); i >= 0 {
-		return path[:i], path[i+1:]
+	for i := range len(path) {
+		if path[i] == '/' {
+			return path[:i], path[i+1:]
+		}
 	}
 	return path, ""
 }
@@ -55,40 +58,36 @@ func notDir(n *inode) error {
 	return syscall.ENOTDIR
 }
 
-// find returns the inode at name. The caller holds mu. No link is followed:
-// only directories are descended into.
+// find returns the inode at name. The caller holds mu for reading.
 func (m *FS) find(name provider.Path) (*inode, error) {
-	d := m.root
-	for path := elems(name); path != ""; {
-		var elem string
-		elem, path = cutElem(path)
-		_, n := m.lookup(d, elem)
-		switch {
-		case n == nil:
-			return nil, syscall.ENOENT
-		case path == "":
-			return n, nil
-		case n.dir == nil:
-			return nil, notDir(n)
-		}
-		d = n.dir
+	_, _, n, err := m.findParent(name)
+	if n == nil && err == nil {
+		err = syscall.ENOENT
 	}
-	return &d.inode, nil
+	return n, err
 }
 
 // findParent returns the directory that name is in, its key there, and what is
-// there, nil for nothing. For the root, d is nil. The caller holds mu.
+// there, nil for nothing. For the root, d is nil. No link is followed: only
+// directories are descended into. The caller holds mu for reading.
 func (m *FS) findParent(name provider.Path) (d *dir, key string, n *inode, err error) {
-	if name.IsRoot() {
+	path := elems(name)
+	if path == "" {
 		return nil, "", &m.root.inode, nil
 	}
+	if e := m.cached(path); e != nil {
+		return e.d, e.key, e.n, nil
+	}
 	d = m.root
-	for path := elems(name); ; {
+	for rest := path; ; {
 		var elem string
-		elem, path = cutElem(path)
+		elem, rest = cutElem(rest)
 		key, n = m.lookup(d, elem)
 		switch {
-		case path == "":
+		case rest == "":
+			if n != nil {
+				m.remember(path, d, key, n)
+			}
 			return d, key, n, nil
 		case n == nil:
 			return nil, "", nil, syscall.ENOENT
@@ -129,6 +128,7 @@ func (m *FS) ownParent(name provider.Path) (d *dir, key string, n *inode, err er
 // for writing.
 func (m *FS) ownRoot() *dir {
 	if m.root.owner != m.owner {
+		m.paths.Store(nil)
 		m.root = m.root.copyFor(m.owner, nil, "").dir
 	}
 	return m.root
@@ -139,6 +139,7 @@ func (m *FS) ownEntry(d *dir, key string, n *inode) *inode {
 	if n.owner == m.owner {
 		return n
 	}
+	m.forgetAll(d, key, n)
 	n = n.copyFor(m.owner, d, key)
 	d.entries.set(m.owner, key, n)
 	return n
@@ -169,6 +170,7 @@ func (m *FS) link(d *dir, key string, n *inode, now int64) {
 // unlink takes n out of d. What it retains is released now, or when its last
 // handle is closed.
 func (m *FS) unlink(d *dir, key string, n *inode) {
+	m.forget(d, key)
 	d.entries.delete(m.owner, key)
 	m.orphan(n)
 }

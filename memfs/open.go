@@ -21,6 +21,7 @@ type opening struct {
 	parent  *dir
 	key     string
 	removed bool
+	wrote   bool // by one of the handles something may have been written
 }
 
 // file is an open file or directory.
@@ -28,8 +29,8 @@ type file struct {
 	m       *FS
 	n       *inode
 	name    string // base name it was opened with
-	opts    access
-	closed  atomic.Bool // of a file: set with n.mu held for writing
+	access  access
+	closed  atomic.Bool
 	opening *opening
 	first   opening // the memory for opening, when this was the first handle
 }
@@ -46,6 +47,9 @@ func (m *FS) Open(ctx context.Context, name provider.Path, opts provider.OpenOpt
 	if err := opts.Check(); err != nil {
 		return nil, err
 	}
+	if f := m.openCached(name, opts); f != nil {
+		return f, nil
+	}
 	f, err := m.openShared(name, opts)
 	if f == nil && err == nil {
 		f, err = m.openExclusive(name, opts)
@@ -54,6 +58,30 @@ func (m *FS) Open(ctx context.Context, name provider.Path, opts provider.OpenOpt
 		return nil, err
 	}
 	return f, nil
+}
+
+// openCached opens what is there, belongs to this FS and is remembered. It does
+// without mu: whoever takes the inode away forgets the name, then asks under
+// openMu whether it is open.
+func (m *FS) openCached(name provider.Path, opts provider.OpenOptions) *file {
+	c := m.paths.Load()
+	if c == nil {
+		return nil
+	}
+	path := elems(name)
+	s, _ := m.slot(c, path)
+	e := s.entry.Load()
+	if e == nil || e.path != path || mayOpen(e.n, opts) != nil {
+		return nil
+	}
+	f := m.newFile(e.n, name.Base(), opts)
+	m.openMu.Lock()
+	defer m.openMu.Unlock()
+	if s.entry.Load() != e || m.paths.Load() != c || e.n.owner != m.owner {
+		return nil
+	}
+	f.attach(e.d, e.key, opts)
+	return f
 }
 
 // openShared opens what is there already. It returns nothing when opening has to
@@ -76,7 +104,7 @@ func (m *FS) openShared(name provider.Path, opts provider.OpenOptions) (*file, e
 	if n.owner != m.owner {
 		return nil, nil
 	}
-	return m.newFile(d, key, n, name.Base(), opts), nil
+	return m.open(d, key, n, name.Base(), opts), nil
 }
 
 // openExclusive opens, and creates the file or makes the inode this FS's own
@@ -98,7 +126,7 @@ func (m *FS) openExclusive(name provider.Path, opts provider.OpenOptions) (*file
 		n = newInode(m.owner, opts.FileMode(), now)
 		m.link(d, key, n, now)
 		opts.Truncate = false
-		return m.newFile(d, key, n, name.Base(), opts), nil
+		return m.open(d, key, n, name.Base(), opts), nil
 	}
 	if err := mayOpen(n, opts); err != nil {
 		return nil, err
@@ -106,7 +134,7 @@ func (m *FS) openExclusive(name provider.Path, opts provider.OpenOptions) (*file
 	if n, err = m.own(name); err != nil {
 		return nil, err
 	}
-	return m.newFile(d, key, n, name.Base(), opts), nil
+	return m.open(d, key, n, name.Base(), opts), nil
 }
 
 // mayOpen reports whether n, which exists, can be opened so.
@@ -124,11 +152,25 @@ func mayOpen(n *inode, opts provider.OpenOptions) error {
 	return nil
 }
 
-// newFile opens n, which is in d under key, and is this FS's own. The caller
-// holds mu.
-func (m *FS) newFile(d *dir, key string, n *inode, base string, opts provider.OpenOptions) *file {
-	f := &file{m: m, n: n, name: base, opts: access{opts.Read, opts.Write, opts.Append}}
+// newFile returns a handle on n that attach completes.
+func (m *FS) newFile(n *inode, base string, opts provider.OpenOptions) *file {
+	return &file{m: m, n: n, name: base, access: access{opts.Read, opts.Write, opts.Append}}
+}
+
+// open opens n, which is in d under key, and is this FS's own. The caller holds
+// mu.
+func (m *FS) open(d *dir, key string, n *inode, base string, opts provider.OpenOptions) *file {
+	f := m.newFile(n, base, opts)
 	m.openMu.Lock()
+	defer m.openMu.Unlock()
+	f.attach(d, key, opts)
+	return f
+}
+
+// attach counts f as a handle of its inode, and empties the file if that is asked
+// for. The caller holds openMu.
+func (f *file) attach(d *dir, key string, opts provider.OpenOptions) {
+	m, n := f.m, f.n
 	if n.open == nil {
 		f.first = opening{n: n, next: m.opened}
 		if n.dir == nil {
@@ -141,25 +183,36 @@ func (m *FS) newFile(d *dir, key string, n *inode, base string, opts provider.Op
 	}
 	f.opening = n.open
 	f.opening.refs++
-	m.openMu.Unlock()
+	if opts.Write || opts.Truncate {
+		f.opening.wrote = true
+	}
 	if opts.Truncate {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		_ = n.truncate(m, 0) // cannot fail: it asks for less
 	}
-	return f
 }
 
 // Close implements [provider.File].
 func (f *file) Close() error {
-	if !f.shut() {
+	if f.closed.Swap(true) {
 		return fs.ErrClosed
 	}
+	if f.access.write {
+		f.n.mu.Lock() // a write that runs is done before the Close
+		f.n.mu.Unlock()
+	}
+	f.m.openMu.Lock()
+	defer f.m.openMu.Unlock()
+	f.detach()
+	return nil
+}
+
+// detach is the end of what attach began. The caller holds openMu.
+func (f *file) detach() {
 	m, o := f.m, f.opening
-	m.openMu.Lock()
-	defer m.openMu.Unlock()
 	if o.refs--; o.refs > 0 {
-		return nil
+		return
 	}
 	n := o.n
 	if o.prev != nil {
@@ -175,18 +228,9 @@ func (f *file) Close() error {
 	case o.removed:
 		m.quota.release(n)
 		n.drop()
-	case n.dir == nil:
+	case o.wrote:
 		n.trim()
 	}
-	return nil
-}
-
-// shut marks f as closed, after the operations that run, and reports whether it
-// was open.
-func (f *file) shut() bool {
-	f.n.mu.Lock()
-	defer f.n.mu.Unlock()
-	return !f.closed.Swap(true)
 }
 
 // drop lets go of the content of a file that nothing can reach any more, since a

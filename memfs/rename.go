@@ -80,6 +80,7 @@ func (m *FS) Rename(ctx context.Context, oldname, newname provider.Path, opts pr
 	if n.dir == nil && m.opts.MaxDepth > 0 && depth(newname) > m.opts.MaxDepth {
 		return provider.ErrQuota
 	}
+	m.forgetAll(from, oldKey, n)
 	from.entries.delete(m.owner, oldKey)
 	if target != nil && target != n {
 		m.unlink(to, targetKey, target)
@@ -100,11 +101,7 @@ func (m *FS) place(n *inode, from, to *dir, key string) {
 		n.open.parent, n.open.key = to, key
 	}
 	m.openMu.Unlock()
-	now := m.now()
-	from.touch(now)
-	if to != from {
-		to.touch(now)
-	}
+	touch(m.now(), from, to)
 }
 
 // below reports whether d is top or lies below it. Both are their FS's own.

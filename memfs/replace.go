@@ -192,6 +192,9 @@ func (m *FS) put(d *dir, key string, old *inode, c *content, name provider.Path,
 	} else {
 		perm = old.attr().mode.Perm()
 	}
+	if old != nil {
+		m.forget(d, key)
+	}
 	if err := m.chargeReplace(old, c); err != nil {
 		return err
 	}

@@ -40,6 +40,14 @@ type treeNode[K cmp.Ordered, V any] struct {
 // get returns the value at k.
 func (t *tree[K, V]) get(k K) (v V, ok bool) {
 	for n := t.root; n != nil; {
+		if len(n.kids) == 0 && len(n.items) <= fewItems {
+			for i := range n.items {
+				if n.items[i].key == k {
+					return n.items[i].val, true
+				}
+			}
+			break
+		}
 		i, found := n.search(k)
 		if found {
 			return n.items[i].val, true
@@ -51,6 +59,10 @@ func (t *tree[K, V]) get(k K) (v V, ok bool) {
 	}
 	return v, false
 }
+
+// fewItems are looked at one by one: strings that differ do so in their length
+// mostly, which costs less than finding out which one is the lesser.
+const fewItems = 8
 
 // ceiling returns the first item at or after k.
 func (t *tree[K, V]) ceiling(k K) (key K, v V, ok bool) {

@@ -1,0 +1,140 @@
+package memfs
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync/atomic"
+)
+
+const (
+	// cacheSlots is how many paths a tree remembers. A path that has no slot is
+	// found element by element, which is slower and gives the same answer.
+	cacheSlots = 1024
+	// maxCached is the length of the longest path worth remembering; it bounds
+	// the memory of the cache together with cacheSlots.
+	maxCached = 256
+)
+
+// pathCache remembers where paths led: what Linux calls a dentry cache. Except
+// while FS.mu is held for writing, what is in it is so. That rests on three
+// rules: entries are put in under the shared lock; whoever changes which inode an
+// existing name means, forgets the name first, before any effect of the change;
+// and a reader without a lock looks whether the entry is still there after it
+// has read from the inode (then the change, if one has begun, is not done, and
+// the reader came before it).
+//
+// Names that do not exist are not remembered, and nothing is in a
+// case-insensitive tree, where a name has many spellings.
+type pathCache struct {
+	slots [cacheSlots]cacheSlot
+}
+
+type cacheSlot struct {
+	entry  atomic.Pointer[cachedPath]
+	missed atomic.Uint32 // the hash of the last path that was looked for in vain
+}
+
+// cachedPath never changes.
+type cachedPath struct {
+	path string
+	d    *dir // where n is
+	key  string
+	n    *inode
+}
+
+// slot returns where path belongs. m.paths is c.
+func (m *FS) slot(c *pathCache, path string) (*cacheSlot, uint32) {
+	h := uint32(maphash.String(m.seed, path))
+	return &c.slots[h%cacheSlots], h
+}
+
+// cached returns what is remembered of path. The caller holds mu.
+func (m *FS) cached(path string) *cachedPath {
+	c := m.paths.Load()
+	if c == nil {
+		return nil
+	}
+	s, _ := m.slot(c, path)
+	if e := s.entry.Load(); e != nil && e.path == path {
+		return e
+	}
+	return nil
+}
+
+// cachedAttr is Stat for a path that is remembered, without any lock.
+func (m *FS) cachedAttr(path string) (attr, bool) {
+	c := m.paths.Load()
+	if c == nil {
+		return attr{}, false
+	}
+	s, _ := m.slot(c, path)
+	e := s.entry.Load()
+	if e == nil || e.path != path {
+		return attr{}, false
+	}
+	a := e.n.attr()
+	return a, s.entry.Load() == e && m.paths.Load() == c
+}
+
+// remember notes that path leads to n, which is in d under key, when path is
+// looked for the second time: a walk over many files would otherwise push out
+// what is used again. The caller holds mu for reading.
+func (m *FS) remember(path string, d *dir, key string, n *inode) {
+	if m.opts.CaseInsensitive || len(path) > maxCached {
+		return
+	}
+	c := m.paths.Load()
+	if c == nil {
+		c = new(pathCache)
+		if !m.paths.CompareAndSwap(nil, c) {
+			return
+		}
+	}
+	s, h := m.slot(c, path)
+	if s.missed.Swap(h) != h {
+		return
+	}
+	// The path of the caller may be a piece of something large.
+	path = strings.Clone(path)
+	s.entry.Store(&cachedPath{path: path, d: d, key: path[len(path)-len(key):], n: n})
+}
+
+// forget makes sure that what is in d under key is not remembered. The caller
+// holds mu for writing and changes the entry afterwards; d is this FS's own.
+func (m *FS) forget(d *dir, key string) {
+	c := m.paths.Load()
+	if c == nil {
+		return
+	}
+	var buf [maxCached]byte
+	at := len(buf)
+	for {
+		if at -= len(key); at < 0 {
+			return // too long to be remembered
+		}
+		copy(buf[at:], key)
+		if d.parent == nil {
+			break
+		}
+		if at--; at < 0 {
+			return
+		}
+		buf[at] = '/'
+		d, key = d.parent, d.key
+	}
+	path := buf[at:]
+	s := &c.slots[uint32(maphash.Bytes(m.seed, path))%cacheSlots]
+	if e := s.entry.Load(); e != nil && e.path == string(path) {
+		s.entry.Store(nil)
+	}
+}
+
+// forgetAll is forget for an entry that is going to be moved, or to be another
+// inode: with a directory, that concerns all below it.
+func (m *FS) forgetAll(d *dir, key string, n *inode) {
+	if n.dir == nil {
+		m.forget(d, key)
+	} else if m.paths.Load() != nil {
+		m.paths.Store(nil)
+	}
+}
