@@ -59,6 +59,11 @@ func (r *runCmd) Run(t *terminal, c *cli) error {
 			return fmt.Errorf("run: %w; --shell-ignores-policy runs the command all the same", err)
 		}
 	}
+	for at, only := range readOnly {
+		if only && len(w.Policy.Spec.AllowWrite) > 0 {
+			fmt.Fprintf(t.err, "workspacefs: run: the command cannot write %s: the policy does not allow writing all of it\n", at)
+		}
+	}
 	args := r.sandbox()
 	binds, files, err := w.Namespace.BubblewrapArgs(firstFD)
 	if err != nil {
@@ -71,6 +76,9 @@ func (r *runCmd) Run(t *terminal, c *cli) error {
 	}()
 	args = append(args, restrict(binds, readOnly)...)
 	args = append(args, "--chdir", w.Namespace.Display(w.Dir), "--")
+	if err := keepDescriptors(); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
 	cmd := exec.CommandContext(t.ctx, bwrap, append(args, command...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = t.in, t.raw, t.err
 	cmd.Env = []string{}
