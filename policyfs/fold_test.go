@@ -23,8 +23,8 @@ var asciiAliases = map[rune]string{
 func TestFoldEveryCodePoint(t *testing.T) {
 	ignored := 0
 	for r := rune(0); r <= unicode.MaxRune; r++ {
-		if !utf8.ValidRune(r) {
-			continue
+		if !utf8.ValidRune(r) || r > 0xe0fff && !long() || 0x40000 <= r && r < 0xe0000 && !long() {
+			continue // surrogates; planes without characters, or for private use
 		}
 		s := string(r)
 		folded := foldElem(s)

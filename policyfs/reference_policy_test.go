@@ -38,7 +38,11 @@ func isPrefix(a, b []string) bool { return len(a) <= len(b) && slices.Equal(a, b
 func scopesOf(list []string) [][]string {
 	scopes := make([][]string, len(list))
 	for i, raw := range list {
-		scopes[i] = elemsIn(namespace.MustParse("/" + strings.TrimPrefix(raw, "/")))
+		p, err := namespace.Parse(namespace.MustParse("/"), raw)
+		if err != nil {
+			panic(err)
+		}
+		scopes[i] = elemsIn(p)
 	}
 	return scopes
 }
@@ -249,10 +253,13 @@ func randomSpec(r *rand.Rand) Spec {
 	return s
 }
 
+// long reports whether tests should take their time.
+func long() bool { return os.Getenv("WORKSPACEFS_LONG") == "1" }
+
 // rounds scales a property test: fewer with -short, more for .ci/long.
 func rounds(n int) int {
 	switch {
-	case os.Getenv("WORKSPACEFS_LONG") == "1":
+	case long():
 		return n * 50
 	case testing.Short():
 		return n / 10
@@ -363,4 +370,48 @@ func TestPolicyAgainstReference(t *testing.T) {
 	if allowed == 0 || moved == 0 {
 		t.Errorf("%d requests and %d moves were allowed: the test compared nothing", allowed, moved)
 	}
+}
+
+// FuzzCheck compares a compiled policy with the formulas: spec is the JSON form of
+// a Spec, name and other are names of paths.
+func FuzzCheck(f *testing.F) {
+	f.Add(`{"allow_read":["/"],"deny_read":["private"]}`, "\u200bprivate/x", "a")
+	f.Add(`{"allow_read":["a/b"],"allow_write":["/"],"deny_write":["A/B/c"],"allow_recursive_delete":true}`, "a", "a/b./C")
+	f.Add(`{"allow_read":["/"],"allow_write":["/"],"allow_hidden":[".x"],"allow_sensitive":[".x/.env.d"]}`, ".x/.env.d/k", ".X")
+	f.Add(`{"allow_write":["/"],"deny_write_component":["...","stra\u00dfe"],"allow_sensitive":["/"]}`, "a/STRASSE/b", "...")
+	f.Add(`{"allow_read":["/"]}`, ".env. .", "gcloud.")
+	f.Add(`{"allow_read":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/12345678"],"allow_write":["/"]}`, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "12345678/1234567/123456789")
+	f.Fuzz(func(t *testing.T, text, name, other string) {
+		spec, err := ParseSpec(strings.NewReader(text))
+		if err != nil || len(text) > 2000 || len(name) > 1000 {
+			t.Skip()
+		}
+		policy, err := Compile(spec)
+		if err != nil {
+			t.Fatalf("%q: parsed, but: %v", text, err)
+		}
+		root := namespace.MustParse("/")
+		p, err := namespace.Parse(root, name)
+		if err != nil {
+			t.Skip()
+		}
+		q, err := namespace.Parse(root, other)
+		if err != nil {
+			q = root
+		}
+		for _, p := range []namespace.Path{p, p.Parent(), q} {
+			compare(t, spec, policy, p)
+		}
+		got := checkMove(policy, p, q)
+		if want := (reference{spec}).move(elemsIn(p), elemsIn(q)); got.Allow != want || got.Rule == "" {
+			t.Fatalf("%q\nmove %s to %s: %+v, want %v", text, p, q, got, want)
+		}
+		// An element is visible only if a Path can be made of it, whatever it is.
+		dir, err := p.Join(other)
+		if visible := newCursor(policy, p).entry(other, true); visible && err != nil {
+			t.Fatalf("entry %+q below %s is visible, but: %v", other, p, err)
+		} else if err == nil && visible != check(policy, Request{OpStat, dir}).Allow {
+			t.Fatalf("entry %+q below %s: visible is %v", other, p, visible)
+		}
+	})
 }
