@@ -224,7 +224,7 @@ func TestHostRoot(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the paths of other systems")
 	}
-	for dir, want := range map[string]string{"/home/u": "/home/u", "/workspace/x": "/workspace/x", "/": ""} {
+	for dir, want := range map[string]string{"/mine/u": "/mine/u", "/workspace/x": "/workspace/x", "/": ""} {
 		if got, err := hostRoot(dir); got != want || (err != nil) != (want == "") {
 			t.Errorf("hostRoot(%q) = %q, %v", dir, got, err)
 		}
@@ -235,7 +235,7 @@ func TestHostRoot(t *testing.T) {
 // alone.
 func TestHostModeBelowWorkspace(t *testing.T) {
 	below := &granted{Grant: Grant{Label: "a"}, at: MustParse("/workspace/a")}
-	other := &granted{Grant: Grant{Label: "b"}, at: MustParse("/home/b"), bare: true}
+	other := &granted{Grant: Grant{Label: "b"}, at: MustParse("/mine/b"), bare: true}
 	alone := &grantTable{mode: Host, grants: []*granted{below}}
 	if err := alone.checkRoots(); err != nil {
 		t.Errorf("alone: %v", err)
@@ -254,14 +254,14 @@ func TestHostModeBelowWorkspace(t *testing.T) {
 
 func TestMountTable(t *testing.T) {
 	table := parseMountTable(`22 1 8:1 / / rw - ext4 /dev/sda1 rw
-30 22 8:2 / /home rw shared:1 - ext4 /dev/sdb rw
+30 22 8:2 / /mine rw shared:1 - ext4 /dev/sdb rw
 31 22 8:2 /u/data /srv/my\040data rw - ext4 /dev/sdb rw
-32 22 0:30 / /home/u/tmp rw - tmpfs tmpfs rw
-33 32 8:1 /etc /home/u/tmp rw - ext4 /dev/sda1 ro
+32 22 0:30 / /mine/u/tmp rw - tmpfs tmpfs rw
+33 32 8:1 /etc /mine/u/tmp rw - ext4 /dev/sda1 ro
 short line
 `)
 	for dir, want := range map[string]place{
-		"/x": {"8:1", "/x"}, "/home": {"8:2", "/"}, "/home/u": {"8:2", "/u"}, "/homes": {"8:1", "/homes"}, "/srv/my data/f": {"8:2", "/u/data/f"}, "/home/u/tmp/x": {"8:1", "/etc/x"},
+		"/x": {"8:1", "/x"}, "/mine": {"8:2", "/"}, "/mine/u": {"8:2", "/u"}, "/mines": {"8:1", "/mines"}, "/srv/my data/f": {"8:2", "/u/data/f"}, "/mine/u/tmp/x": {"8:1", "/etc/x"},
 	} {
 		if got := table.locate(dir); got != want {
 			t.Errorf("locate(%q) = %v, want %v", dir, got, want)
