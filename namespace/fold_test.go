@@ -96,9 +96,13 @@ func writeFoldTable(t *testing.T, entries []string) {
 // TestSkeletonOfEveryRune: skeleton(x) == skeleton(policyFold(x)) for all x
 // implies that names which fold alike have one skeleton.
 func TestSkeletonOfEveryRune(t *testing.T) {
-	bad := 0
+	bad, table := 0, foldTable()
 	for r := range everyRune {
-		for _, s := range []string{string(r), "a" + string(r) + "b", "e" + string(r) + "\u0301"} {
+		forms := []string{string(r), "a" + string(r) + "b", "e" + string(r) + "\u0301"}
+		if _, odd := table[r]; !odd && !unicode.IsMark(r) && !ignorable(r) && orbitMin(r) == r {
+			forms = forms[:1]
+		}
+		for _, s := range forms {
 			if got, want := skeleton(s), skeleton(policyFold(s)); got != want {
 				if bad++; bad < 10 {
 					t.Errorf("%U in %+q: skeleton %+q, of the folded name %+q", r, s, got, want)

@@ -54,7 +54,7 @@ func readMountTable() (mountTable, error) {
 }
 
 // parseMountTable reads lines like
-// "36 35 98:0 /root /point rw - ext3 /dev/sda rw".
+// "36 35 98:0 /part /point rw - ext3 /dev/sda rw".
 func parseMountTable(text string) mountTable {
 	var table mountTable
 	for line := range strings.Lines(text) {
