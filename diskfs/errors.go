@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/workspacefs/workspacefs/provider"
 )
 
 // bare strips what package os puts around a condition: its text would show a
@@ -38,5 +40,12 @@ func known(err error) error {
 			return is
 		}
 	}
+	if err.Error() == rootEscapes {
+		return provider.ErrSymlink
+	}
 	return syscall.EIO
 }
+
+// rootEscapes is the text of os.Root's own error, which has no name, for a link
+// that leads out.
+const rootEscapes = "path escapes from parent"

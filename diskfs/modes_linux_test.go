@@ -129,8 +129,9 @@ func size(short, normal, full int) int {
 	return normal
 }
 
-// TestConformance runs the whole suite in every mode, on tmpfs and on the
-// filesystem of the temporary directory; there with syncs only in a long run.
+// TestConformance runs the whole suite in every mode on tmpfs, and on the
+// filesystem of the temporary directory: there with syncs, and in both modes of
+// Linux, in a long run.
 func TestConformance(t *testing.T) {
 	t.Run("tmpfs", func(t *testing.T) {
 		base := tmpfs(t)
@@ -139,6 +140,9 @@ func TestConformance(t *testing.T) {
 	t.Run("temp", func(t *testing.T) {
 		base := t.TempDir()
 		inKernelModes(t, func(t *testing.T, m mode) {
+			if m.name == "walk" && !long() {
+				t.Skip("in a long run")
+			}
 			conformance.Run(t, m.harness(base, diskfs.Options{NoSync: !long()}))
 		})
 	})

@@ -125,10 +125,7 @@ func (p *portable) openObject(dir *os.Root, base string, flag int) (*os.File, fs
 		f, err := dir.OpenFile(base, flag|openNonblock, 0)
 		if err != nil {
 			last = bare(err)
-			if last == syscall.EIO { // os.Root's own words about a link
-				last = provider.ErrSymlink
-			}
-			continue
+			continue // it changed; the next look says into what
 		}
 		opened, err := f.Stat()
 		if err == nil && refuseType(opened) == nil && p.unchanged(dir, base, opened) {
