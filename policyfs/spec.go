@@ -124,9 +124,9 @@ func parseScope(v verb, index int, raw string) (scope, error) {
 		}
 	}
 	if err != nil {
-		return scope{}, fmt.Errorf("policyfs: %s[%d]: %s: %w", v, index, quoteScope(raw), err)
+		err = fmt.Errorf("policyfs: %s[%d]: %s: %w", v, index, quoteScope(raw), err)
 	}
-	return scope{v, index, raw, path}, nil
+	return scope{v, index, raw, path}, err
 }
 
 // maxScopeText is how much of a scope's text a rule or an error shows, in bytes.

@@ -95,15 +95,15 @@ func (c *compiled) text(s string) rule {
 	return rule(len(c.texts) - 1)
 }
 
-// add adds one rule. Of two rules that say the same the first is named.
-func (c *compiled) add(sc scope) {
+// add adds one rule and returns it. Of two that say the same the first is named.
+func (c *compiled) add(sc scope) rule {
 	text := sc.text()
 	r := c.text(text)
 	if sc.verb == denyComponent {
 		if name := c.name(foldElem(sc.path.Base())); name.component == 0 {
 			name.component = r
 		}
-		return
+		return r
 	}
 	below := c.text(text + " lies below it")
 	elems := pathElems(sc.path)
@@ -114,6 +114,7 @@ func (c *compiled) add(sc scope) {
 		c.exact.add(elems, func(elem string) string { return elem }, sc.verb, r, below)
 	}
 	c.all.add(elems, foldElem, sc.verb, r, below)
+	return r
 }
 
 // node is one place in a trie.
@@ -342,10 +343,7 @@ func (s *state) write() (rule, bool) {
 // contains it, and it is not protected or leads to an opt-in. A hidden opt-in
 // leads through hidden elements only, a sensitive one through any.
 func (s *state) traverse() (rule, bool) {
-	var ahead verbSet
-	if s.exact != nil {
-		ahead = s.exact.verbs
-	}
+	ahead := s.ahead()
 	allow := s.cover[allowRead]
 	if allow == 0 {
 		if !ahead.has(allowRead) {
@@ -361,6 +359,14 @@ func (s *state) traverse() (rule, bool) {
 		return allow, true
 	}
 	return r, false
+}
+
+// ahead returns the allow verbs and opt-ins that have scopes strictly below.
+func (s *state) ahead() verbSet {
+	if s.exact == nil {
+		return 0
+	}
+	return s.exact.verbs
 }
 
 // protected returns why the path is protected, or zero: a sensitive opt-in
