@@ -29,7 +29,7 @@ func dirRequirements() []requirement[*probe] {
 		{"DIR-info-never-follows-a-link", "Info does not go where a link goes that has taken the directory's name.", needWrite | needHostDir, dirInfoAfterLink},
 		{"DIR-info-of-a-vanished-entry", "Info of an entry that is gone is fs.ErrNotExist, or what it was at the listing.", needWrite, dirInfoVanished},
 		{"DIR-handle-follows-a-rename", "A directory File stays on its directory when that is renamed.", needWrite, dirFollowsRename},
-		{"DIR-many-entries", "A directory of 3,000 entries lists completely.", needWrite, dirMany},
+		{"DIR-many-entries", "A directory of 1,500 entries lists completely.", needWrite, dirMany},
 		{"DIR-long-names", "A directory of names of 255 bytes lists completely.", needWrite, dirLongNames},
 		{"DIR-names-no-path-can-spell", "Names that no Path can spell are listed as they are, and do no harm.", needWrite | needPOSIX, dirUnspellable},
 		{"DIR-special-types", "FIFOs are listed with their type.", needPOSIX, dirSpecial},
@@ -227,7 +227,7 @@ func dirFollowsRename(c *probe) {
 }
 
 func dirMany(c *probe) {
-	const n = 3000
+	const n = 1500
 	c.build("d/")
 	want := make([]string, n)
 	for i := range want {
