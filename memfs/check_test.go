@@ -35,7 +35,7 @@ func checkTree(t testing.TB, m *FS) {
 				}
 				walk(n.dir)
 			}
-			if n.open != nil && (n.open.removed || n.dir == nil && (n.open.parent != d || n.open.key != key)) {
+			if n.open != nil && (n.open.removed || n.dir == nil && *n.open.at != (location{d, key})) {
 				t.Fatalf("%q is open and does not know where it is: %+v", key, n.open)
 			}
 		}
@@ -44,9 +44,9 @@ func checkTree(t testing.TB, m *FS) {
 		t.Fatal("the root has a parent")
 	}
 	walk(m.root)
-	var prev *opening
+	var prev *file
 	for o := m.opened; o != nil; prev, o = o, o.next {
-		if o.prev != prev || o.n.open != o || o.refs <= 0 {
+		if o.prev != prev || o.n.open != o || o.lead != o || o.refs <= 0 {
 			t.Fatalf("list of open inodes: %+v", o)
 		}
 		if o.removed {

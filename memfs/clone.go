@@ -18,28 +18,28 @@ func (m *FS) Clone() *FS {
 	defer m.openMu.Unlock()
 	// With all open inodes locked no write is under way: other inodes cannot
 	// be written to. Nobody who holds one of these locks waits for another.
-	for o := m.opened; o != nil; o = o.next {
-		o.n.mu.Lock()
+	for f := m.opened; f != nil; f = f.next {
+		f.n.mu.Lock()
 	}
 	defer func() {
-		for o := m.opened; o != nil; o = o.next {
-			o.n.mu.Unlock()
+		for f := m.opened; f != nil; f = f.next {
+			f.n.mu.Unlock()
 		}
 	}()
-	c := newFS(m.opts, m.seed)
+	c := newFS(m.opts, m.seed, m.clock)
 	c.root = m.root
 	bytes, files := m.quota.bytes.Load(), m.quota.files.Load()
 	own := new(owner)
-	for o := m.opened; o != nil; o = o.next {
-		if o.removed {
-			bytes -= o.n.content.charge()
+	for f := m.opened; f != nil; f = f.next {
+		if f.removed {
+			bytes -= f.n.content.charge()
 			files--
 			continue
 		}
 		// Handles know their inode, so it stays with m, and so do the
 		// directories above it; the clone gets copies.
-		c.copyPath(o)
-		o.keep(own)
+		c.copyPath(f)
+		f.keep(own)
 	}
 	c.quota.bytes.Store(bytes)
 	c.quota.files.Store(files)
@@ -50,11 +50,12 @@ func (m *FS) Clone() *FS {
 // removed reports whether d is in no directory any more.
 func (d *dir) removed(root *dir) bool { return d.parent == nil && d != root }
 
-// above returns the directories from the root down to the one that o is or is in.
-func (o *opening) above() []*dir {
-	d := o.n.dir
+// above returns the directories from the root down to the one that f, which
+// leads, is or is in.
+func (f *file) above() []*dir {
+	d := f.n.dir
 	if d == nil {
-		d = o.parent
+		d = f.at.d
 	}
 	n := 0
 	for up := d; up != nil; up = up.parent {
@@ -68,24 +69,24 @@ func (o *opening) above() []*dir {
 	return dirs
 }
 
-// copyPath makes copies of o and of all above it in m, a clone that is not
-// published yet.
-func (m *FS) copyPath(o *opening) {
-	above := o.above()
+// copyPath makes copies of the inode of f and of all above it in m, a clone that
+// is not published yet.
+func (m *FS) copyPath(f *file) {
+	above := f.above()
 	d := m.ownRoot()
 	for _, from := range above[1:] {
 		n, _ := d.entries.get(from.key)
 		d = m.ownEntry(d, from.key, n).dir
 	}
-	if o.n.dir == nil {
-		m.ownEntry(d, o.key, o.n)
+	if f.n.dir == nil {
+		m.ownEntry(d, f.at.key, f.n)
 	}
 }
 
-// keep makes o, and all above it, belong to own.
-func (o *opening) keep(own *owner) {
-	o.n.owner = own
-	for _, d := range o.above() {
+// keep makes the inode of f, and all above it, belong to own.
+func (f *file) keep(own *owner) {
+	f.n.owner = own
+	for _, d := range f.above() {
 		d.owner = own
 	}
 }

@@ -45,6 +45,7 @@ type FS struct {
 	opts  Options
 	live  atomic.Bool // false before New and after Close
 	quota quota
+	clock *clock
 
 	// mu guards the structure: who is in which directory, and owner. Holding
 	// it for reading is enough to find an inode and change its attributes.
@@ -59,7 +60,7 @@ type FS struct {
 
 	// openMu guards the list of open inodes.
 	openMu sync.Mutex
-	opened *opening
+	opened *file // the first handle on each
 }
 
 var (
@@ -69,13 +70,13 @@ var (
 
 // New returns an FS that holds an empty root directory of mode 0o755.
 func New(opts Options) *FS {
-	m := newFS(opts, maphash.MakeSeed())
+	m := newFS(opts, maphash.MakeSeed(), newClock())
 	m.root = newDir(m.owner, 0o755, m.now())
 	return m
 }
 
-func newFS(opts Options, seed maphash.Seed) *FS {
-	m := &FS{opts: opts, owner: new(owner), seed: seed}
+func newFS(opts Options, seed maphash.Seed, c *clock) *FS {
+	m := &FS{opts: opts, owner: new(owner), seed: seed, clock: c}
 	m.quota.maxBytes, m.quota.maxFiles = max(opts.MaxBytes, 0), int64(max(opts.MaxFiles, 0))
 	m.mu.init()
 	m.live.Store(true)
@@ -87,7 +88,7 @@ func (m *FS) now() int64 {
 	if m.opts.Now != nil {
 		return nanoseconds(m.opts.Now())
 	}
-	return time.Now().UnixNano()
+	return m.clock.now()
 }
 
 // Features implements [provider.Provider]. Nothing outlives the process, so

@@ -28,8 +28,8 @@ type inode struct {
 	size    atomic.Int64  // of a file: its length; else 0
 	content *content      // of a file; nil where all of it is a hole
 
-	dir  *dir     // the directory that this is the inode of
-	open *opening // its open handles; guarded by FS.openMu
+	dir  *dir  // the directory that this is the inode of
+	open *file // the first of its open handles; guarded by FS.openMu
 }
 
 // dir is a directory. FS.mu guards all that inode.mu does not.

@@ -180,7 +180,7 @@ func (m *FS) orphan(n *inode) {
 	m.openMu.Lock()
 	defer m.openMu.Unlock()
 	if n.open != nil {
-		n.open.parent, n.open.key, n.open.removed = nil, "", true
+		n.open.at, n.open.removed = nil, true
 	} else {
 		m.quota.release(n)
 	}

@@ -9,30 +9,29 @@ import (
 	"github.com/workspacefs/workspacefs/provider"
 )
 
-// opening is an inode with open handles. Clone needs all of them, and where they
-// are: it leaves them to the FS they were opened in. FS.openMu guards it.
-type opening struct {
-	n          *inode
-	refs       int
-	prev, next *opening
-
-	// parent and key say where a file is; a directory says so itself. removed
-	// is true once it is in no directory any more.
-	parent  *dir
-	key     string
-	removed bool
-	wrote   bool // by one of the handles something may have been written
-}
-
 // file is an open file or directory.
 type file struct {
-	m       *FS
-	n       *inode
-	name    string // base name it was opened with
-	access  access
-	closed  atomic.Bool
-	opening *opening
-	first   opening // the memory for opening, when this was the first handle
+	m      *FS
+	n      *inode
+	name   string // base name it was opened with
+	access access
+	closed atomic.Bool
+
+	// FS.openMu guards the rest. The first handle on an inode leads: it is in
+	// the list of open inodes until the last one is closed, and holds what is
+	// known of all of them.
+	removed    bool // the inode is in no directory any more
+	wrote      bool // a handle could write
+	refs       int32
+	lead       *file
+	prev, next *file
+	at         *location // of a file: where it is; a directory says so itself
+}
+
+// location is an entry of a directory. It never changes.
+type location struct {
+	d   *dir
+	key string
 }
 
 // access is what a file was opened for.
@@ -80,7 +79,7 @@ func (m *FS) openCached(name provider.Path, opts provider.OpenOptions) *file {
 	if s.entry.Load() != e || m.paths.Load() != c || e.n.owner != m.owner {
 		return nil
 	}
-	f.attach(e.d, e.key, opts)
+	f.attach(&e.location, opts)
 	return f
 }
 
@@ -163,28 +162,29 @@ func (m *FS) open(d *dir, key string, n *inode, base string, opts provider.OpenO
 	f := m.newFile(n, base, opts)
 	m.openMu.Lock()
 	defer m.openMu.Unlock()
-	f.attach(d, key, opts)
+	f.attach(&location{d, key}, opts)
 	return f
 }
 
 // attach counts f as a handle of its inode, and empties the file if that is asked
 // for. The caller holds openMu.
-func (f *file) attach(d *dir, key string, opts provider.OpenOptions) {
+func (f *file) attach(at *location, opts provider.OpenOptions) {
 	m, n := f.m, f.n
 	if n.open == nil {
-		f.first = opening{n: n, next: m.opened}
 		if n.dir == nil {
-			f.first.parent, f.first.key = d, key
+			f.at = at
 		}
 		if m.opened != nil {
-			m.opened.prev = &f.first
+			m.opened.prev = f
+			f.next = m.opened
 		}
-		m.opened, n.open = &f.first, &f.first
+		m.opened, n.open = f, f
 	}
-	f.opening = n.open
-	f.opening.refs++
+	lead := n.open
+	f.lead = lead
+	lead.refs++
 	if opts.Write || opts.Truncate {
-		f.opening.wrote = true
+		lead.wrote = true
 	}
 	if opts.Truncate {
 		n.mu.Lock()
@@ -193,59 +193,48 @@ func (f *file) attach(d *dir, key string, opts provider.OpenOptions) {
 	}
 }
 
-// Close implements [provider.File].
+// Close implements [provider.File]. When it returns, no operation on f is under
+// way that could still write.
 func (f *file) Close() error {
 	if f.closed.Swap(true) {
 		return fs.ErrClosed
 	}
-	if f.access.write {
-		f.n.mu.Lock() // a write that runs is done before the Close
+	if last := f.detach(); !last && f.access.write {
+		f.n.mu.Lock()
 		f.n.mu.Unlock()
 	}
-	f.m.openMu.Lock()
-	defer f.m.openMu.Unlock()
-	f.detach()
 	return nil
 }
 
-// detach is the end of what attach began. The caller holds openMu.
-func (f *file) detach() {
-	m, o := f.m, f.opening
-	if o.refs--; o.refs > 0 {
-		return
+// detach is the end of what attach began, and reports whether f was the last
+// handle of its inode. What nothing can reach any more is released.
+func (f *file) detach() (last bool) {
+	m, n, lead := f.m, f.n, f.lead
+	m.openMu.Lock()
+	defer m.openMu.Unlock()
+	if lead.refs--; lead.refs > 0 {
+		return false
 	}
-	n := o.n
-	if o.prev != nil {
-		o.prev.next = o.next
+	if lead.prev != nil {
+		lead.prev.next = lead.next
 	} else {
-		m.opened = o.next
+		m.opened = lead.next
 	}
-	if o.next != nil {
-		o.next.prev = o.prev
+	if lead.next != nil {
+		lead.next.prev = lead.prev
 	}
-	n.open, o.prev, o.next = nil, nil, nil
-	switch {
-	case o.removed:
+	// A closed handle may be kept for long, and must not keep others.
+	n.open, lead.prev, lead.next, lead.at = nil, nil, nil, nil
+	if !lead.removed && !lead.wrote {
+		return true
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if lead.removed {
 		m.quota.release(n)
-		n.drop()
-	case o.wrote:
-		n.trim()
+		n.content = nil
+	} else if n.content != nil && n.content.owner == n.owner {
+		n.content.trim()
 	}
-}
-
-// drop lets go of the content of a file that nothing can reach any more, since a
-// closed handle may be kept for long.
-func (n *inode) drop() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.content = nil
-}
-
-// trim gives back capacity that was kept for a writer.
-func (n *inode) trim() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if c := n.content; c != nil && c.owner == n.owner {
-		c.trim()
-	}
+	return true
 }

@@ -37,9 +37,8 @@ type cacheSlot struct {
 // cachedPath never changes.
 type cachedPath struct {
 	path string
-	d    *dir // where n is
-	key  string
-	n    *inode
+	location
+	n *inode
 }
 
 // slot returns where path belongs. m.paths is c.
@@ -96,7 +95,7 @@ func (m *FS) remember(path string, d *dir, key string, n *inode) {
 	}
 	// The path of the caller may be a piece of something large.
 	path = strings.Clone(path)
-	s.entry.Store(&cachedPath{path: path, d: d, key: path[len(path)-len(key):], n: n})
+	s.entry.Store(&cachedPath{path, location{d, path[len(path)-len(key):]}, n})
 }
 
 // forget makes sure that what is in d under key is not remembered. The caller

@@ -98,7 +98,7 @@ func (m *FS) place(n *inode, from, to *dir, key string) {
 	}
 	m.openMu.Lock()
 	if n.open != nil && n.dir == nil {
-		n.open.parent, n.open.key = to, key
+		n.open.at = &location{to, key}
 	}
 	m.openMu.Unlock()
 	touch(m.now(), from, to)

@@ -235,7 +235,7 @@ func (m *FS) chargeReplace(old *inode, c *content) error {
 		return err
 	}
 	m.quota.files.Add(1)
-	old.open.parent, old.open.key, old.open.removed = nil, "", true
+	old.open.at, old.open.removed = nil, true
 	return nil
 }
 
