@@ -75,7 +75,10 @@ func (w *grepWorker) job(job *grepJob) {
 		}
 		w.path, w.name = path, w.r.v.ns.Display(path)
 		if err := w.file(); err != nil {
-			w.batch.skipped = append(w.batch.skipped, grepSkip{w.name, clean(err)})
+			if err != ErrBinary {
+				err = clean(err)
+			}
+			w.batch.skipped = append(w.batch.skipped, grepSkip{w.name, err})
 		}
 		w.r.files.Add(1)
 	}
