@@ -135,6 +135,9 @@ func describeEntries(entries []fs.DirEntry) string {
 // describeEntry writes an entry as a layout does: "d/", "f", "l@", "p|".
 func describeEntry(e fs.DirEntry) string { return quoteOdd(e.Name()) + typeMark(e.Type()) }
 
+// quote quotes a name and cuts a long one, for a line of text.
+func quote(name provider.Path) string { return fmt.Sprintf("%q", shorten(name.String())) }
+
 // typeMark is what a layout puts after a name of that type.
 func typeMark(t fs.FileMode) string {
 	switch t.Type() {

@@ -198,9 +198,15 @@ func (f *archiveFile) ReadDir(limit int) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-func (f *archiveFile) Stat() (fs.FileInfo, error) { return f.info, f.begin(false, nil) }
-func (f *archiveFile) Sync() error                { return f.begin(false, nil) }
-func (f *archiveFile) Truncate(int64) error       { return f.begin(true, syscall.EROFS) }
+func (f *archiveFile) Stat() (fs.FileInfo, error) {
+	if err := f.begin(false, nil); err != nil {
+		return nil, err
+	}
+	return f.info, nil
+}
+
+func (f *archiveFile) Sync() error          { return f.begin(false, nil) }
+func (f *archiveFile) Truncate(int64) error { return f.begin(true, syscall.EROFS) }
 func (f *archiveFile) WriteAt([]byte, int64) (int, error) {
 	return 0, f.begin(true, syscall.EROFS)
 }

@@ -139,7 +139,7 @@ func shorten(name string) string {
 	if len(name) <= 60 {
 		return name
 	}
-	return fmt.Sprintf("%s... (%d bytes)", name[:20], len(name))
+	return fmt.Sprintf("%s... %d bytes", name[:20], len(name))
 }
 
 // anyOf reports whether err is one of conditions.

@@ -44,7 +44,7 @@ func (r *recorder) done(end func(string), op string, err error) error {
 
 // Open implements [provider.Provider].
 func (r *recorder) Open(ctx context.Context, name provider.Path, opts provider.OpenOptions) (provider.File, error) {
-	end := r.tr.calls.begin("Open(%q, %s)", name, describeOpen(opts))
+	end := r.tr.calls.begin("Open(%s, %s)", quote(name), describeOpen(opts))
 	f, err := r.inner.Open(ctx, name, opts)
 	if err != nil {
 		r.done(end, "Open", err)
@@ -71,7 +71,7 @@ var errNilFile = fmt.Errorf("Open returned neither a File nor an error")
 
 // Stat implements [provider.Provider].
 func (r *recorder) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) {
-	end := r.tr.calls.begin("Stat(%q)", name)
+	end := r.tr.calls.begin("Stat(%s)", quote(name))
 	info, err := r.inner.Stat(ctx, name)
 	return r.info(end, "Stat", name.Base(), info, err)
 }
@@ -95,13 +95,13 @@ func (r *recorder) info(end func(string), op, base string, info fs.FileInfo, err
 
 // Mkdir implements [provider.Provider].
 func (r *recorder) Mkdir(ctx context.Context, name provider.Path, perm fs.FileMode) error {
-	end := r.tr.calls.begin("Mkdir(%q, %#o)", name, uint32(perm))
+	end := r.tr.calls.begin("Mkdir(%s, %#o)", quote(name), uint32(perm))
 	return r.done(end, "Mkdir", r.inner.Mkdir(ctx, name, perm))
 }
 
 // Remove implements [provider.Provider].
 func (r *recorder) Remove(ctx context.Context, name provider.Path) error {
-	end := r.tr.calls.begin("Remove(%q)", name)
+	end := r.tr.calls.begin("Remove(%s)", quote(name))
 	return r.done(end, "Remove", r.inner.Remove(ctx, name))
 }
 
@@ -114,26 +114,26 @@ func (r *recorder) Rename(ctx context.Context, oldname, newname provider.Path, o
 	if opts.NotDir {
 		flags.WriteString(", NotDir")
 	}
-	end := r.tr.calls.begin("Rename(%q, %q%s)", oldname, newname, flags.String())
+	end := r.tr.calls.begin("Rename(%s, %s%s)", quote(oldname), quote(newname), flags.String())
 	return r.done(end, "Rename", r.inner.Rename(ctx, oldname, newname, opts))
 }
 
 // Replace implements [provider.Provider].
 func (r *recorder) Replace(ctx context.Context, name provider.Path, content io.Reader, opts provider.ReplaceOptions) (provider.Digest, error) {
-	end := r.tr.calls.begin("Replace(%q%s)", name, describeReplace(opts))
+	end := r.tr.calls.begin("Replace(%s%s)", quote(name), describeReplace(opts))
 	d, err := r.inner.Replace(ctx, name, content, opts)
 	return d, r.done(end, "Replace", err)
 }
 
 // Chmod implements [provider.Provider].
 func (r *recorder) Chmod(ctx context.Context, name provider.Path, perm fs.FileMode) error {
-	end := r.tr.calls.begin("Chmod(%q, %v)", name, perm)
+	end := r.tr.calls.begin("Chmod(%s, %v)", quote(name), perm)
 	return r.done(end, "Chmod", r.inner.Chmod(ctx, name, perm))
 }
 
 // Chtimes implements [provider.Provider].
 func (r *recorder) Chtimes(ctx context.Context, name provider.Path, atime, mtime time.Time) error {
-	end := r.tr.calls.begin("Chtimes(%q, %s, %s)", name, describeTime(atime), describeTime(mtime))
+	end := r.tr.calls.begin("Chtimes(%s, %s, %s)", quote(name), describeTime(atime), describeTime(mtime))
 	return r.done(end, "Chtimes", r.inner.Chtimes(ctx, name, atime, mtime))
 }
 
@@ -148,7 +148,7 @@ func (r *recorder) Close() error {
 
 // ReadFile implements [provider.FileReader].
 func (r recorderWithReader) ReadFile(ctx context.Context, name provider.Path, limit int64) ([]byte, error) {
-	end := r.tr.calls.begin("ReadFile(%q, %d)", name, limit)
+	end := r.tr.calls.begin("ReadFile(%s, %d)", quote(name), limit)
 	data, err := r.inner.(provider.FileReader).ReadFile(ctx, name, limit)
 	if err != nil {
 		r.done(end, "ReadFile", err)
