@@ -58,6 +58,8 @@ type FS struct {
 	paths atomic.Pointer[pathCache] // nil when nothing is remembered
 	seed  maphash.Seed              // of the hashes in paths
 
+	unremembered atomic.Int32 // paths looked for since there was no cache
+
 	// openMu guards the list of open inodes.
 	openMu sync.Mutex
 	opened *file // the first handle on each

@@ -3,6 +3,7 @@ package memfs
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
 // maxShards bounds what a writer has to lock.
@@ -13,9 +14,8 @@ const maxShards = 8
 // readers slow each other down by the half (measured), since all they do below
 // it takes less time than moving the line between the cores.
 type treeLock struct {
-	shards [maxShards]lockShard
-	used   int       // shards in use, fixed by init
-	near   sync.Pool // of *lockShard: the pool is per processor, and so are they
+	shards []lockShard // fixed by init
+	near   sync.Pool   // of *lockShard: the pool is per processor, and so are they
 }
 
 type lockShard struct {
@@ -24,15 +24,9 @@ type lockShard struct {
 }
 
 func (l *treeLock) init() {
-	l.used = min(runtime.GOMAXPROCS(0), maxShards)
-	var mu sync.Mutex
-	next := 0
-	l.near.New = func() any {
-		mu.Lock()
-		defer mu.Unlock()
-		next = (next + 1) % l.used
-		return &l.shards[next]
-	}
+	l.shards = make([]lockShard, min(runtime.GOMAXPROCS(0), maxShards))
+	var next atomic.Uint32
+	l.near.New = func() any { return &l.shards[next.Add(1)%uint32(len(l.shards))] }
 }
 
 // rlock locks for reading and returns what runlock wants.
@@ -48,13 +42,13 @@ func (l *treeLock) runlock(s *lockShard) {
 }
 
 func (l *treeLock) lock() {
-	for i := range l.used {
+	for i := range l.shards {
 		l.shards[i].Lock()
 	}
 }
 
 func (l *treeLock) unlock() {
-	for i := range l.used {
+	for i := range l.shards {
 		l.shards[i].Unlock()
 	}
 }

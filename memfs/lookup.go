@@ -128,7 +128,7 @@ func (m *FS) ownParent(name provider.Path) (d *dir, key string, n *inode, err er
 // for writing.
 func (m *FS) ownRoot() *dir {
 	if m.root.owner != m.owner {
-		m.paths.Store(nil)
+		m.dropCache()
 		m.root = m.root.copyFor(m.owner, nil, "").dir
 	}
 	return m.root

@@ -13,6 +13,9 @@ const (
 	// maxCached is the length of the longest path worth remembering; it bounds
 	// the memory of the cache together with cacheSlots.
 	maxCached = 256
+	// warmUp is how many paths are looked for before there is a cache: a tree
+	// that is used a little, or cloned for a few changes, does without.
+	warmUp = 64
 )
 
 // pathCache remembers where paths led: what Linux calls a dentry cache. Except
@@ -84,6 +87,9 @@ func (m *FS) remember(path string, d *dir, key string, n *inode) {
 	}
 	c := m.paths.Load()
 	if c == nil {
+		if m.unremembered.Add(1) < warmUp {
+			return
+		}
 		c = new(pathCache)
 		if !m.paths.CompareAndSwap(nil, c) {
 			return
@@ -133,7 +139,15 @@ func (m *FS) forget(d *dir, key string) {
 func (m *FS) forgetAll(d *dir, key string, n *inode) {
 	if n.dir == nil {
 		m.forget(d, key)
-	} else if m.paths.Load() != nil {
+	} else {
+		m.dropCache()
+	}
+}
+
+// dropCache forgets everything. The caller holds mu for writing.
+func (m *FS) dropCache() {
+	if m.paths.Load() != nil {
 		m.paths.Store(nil)
+		m.unremembered.Store(0)
 	}
 }

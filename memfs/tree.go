@@ -149,11 +149,8 @@ func (t *tree[K, V]) set(o *owner, k K, v V) {
 	}
 }
 
-// delete takes k away, for o, and reports whether it was there.
-func (t *tree[K, V]) delete(o *owner, k K) bool {
-	if _, ok := t.get(k); !ok {
-		return false
-	}
+// delete takes k away, which is there, for o.
+func (t *tree[K, V]) delete(o *owner, k K) {
 	t.root = t.root.mutable(o)
 	t.root.delete(o, k)
 	t.len--
@@ -163,7 +160,6 @@ func (t *tree[K, V]) delete(o *owner, k K) bool {
 	case len(t.root.items) == 0:
 		t.root = t.root.kids[0]
 	}
-	return true
 }
 
 // delete takes k, which is there, out of the subtree of n, which is mutable and
