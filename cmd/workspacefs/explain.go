@@ -91,7 +91,7 @@ func (e *explainCmd) Run(t *terminal, c *cli) error {
 }
 
 type checkCmd struct {
-	Check policyCheckCmd `cmd:"" help:"Validate a policy file and print what it decides."`
+	Check policyCheckCmd `cmd:"" help:"Validate a policy file and print what it decides; with --root or --grant also where the two do not fit."`
 }
 
 type policyCheckCmd struct {
@@ -99,7 +99,7 @@ type policyCheckCmd struct {
 	Path []string `arg:"" optional:"" help:"Paths to print the decisions for."`
 }
 
-func (p *policyCheckCmd) Run(t *terminal) error {
+func (p *policyCheckCmd) Run(t *terminal, c *cli) error {
 	policy, err := setup.OpenPolicy(p.File)
 	if err != nil {
 		return err
@@ -113,11 +113,31 @@ func (p *policyCheckCmd) Run(t *terminal) error {
 		}
 		paths = append(paths, path)
 	}
+	if !c.Flags.Empty() {
+		if err := p.lint(t, c, policy); err != nil {
+			return err
+		}
+	}
 	if len(paths) == 0 && !t.json {
 		_, err := fmt.Fprintln(t.out, "ok")
 		return err
 	}
 	return printTable(t, policy, paths)
+}
+
+// lint tells where the policy and the granted directories do not fit.
+func (p *policyCheckCmd) lint(t *terminal, c *cli, policy setup.Policy) error {
+	flags := c.Flags
+	flags.Policy = p.File
+	w, err := flags.Open()
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	for _, problem := range policyfs.Lint(w.Namespace, policy.Spec) {
+		fmt.Fprintln(t.err, "workspacefs: warning:", problem)
+	}
+	return nil
 }
 
 // printTable prints one line a path with a letter per operation that is allowed,

@@ -385,6 +385,10 @@ func TestPolicyCheck(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, o.stdout)
 		}
 	}
+	write(`{"allow_read":["/"],"allow_write":["/workspace/app"]}`)
+	if o := runIn(t, p.root, "", "--grant", "app="+p.root+":ro", "policy", "check", policy); o.status != exitOK || !strings.Contains(o.stderr, "warning:") || !strings.Contains(o.stderr, "/workspace/app") {
+		t.Errorf("no warning about a scope that does nothing: %+v", o)
+	}
 	write(`{"allow_reed":["/"]}`)
 	if o := runIn(t, p.root, "", "policy", "check", policy); o.status != exitFailed || !strings.Contains(o.stderr, "allow_reed") {
 		t.Errorf("%+v", o)
