@@ -125,11 +125,13 @@ func (v *view) openTarget(t *target, opts provider.OpenOptions) (provider.File, 
 // openForReading opens a file or directory. What may only be traversed and is no
 // directory does not exist for the caller.
 func (v *view) openForReading(t *target, opts provider.OpenOptions) (provider.File, error) {
+	overlay := v.isOverlay(t)
+	opts.Directory = opts.Directory || overlay
 	pf, err := t.Provider.Open(v.fs.context(), t.rel(), opts)
 	if err == nil {
 		return pf, nil
 	}
-	if v.isOverlay(t) {
+	if overlay {
 		// A directory that leads to a mount point exists, whatever the
 		// provider has there.
 		return newOverlayDir(t.Path.Base()), nil
@@ -143,7 +145,8 @@ func (v *view) openForReading(t *target, opts provider.OpenOptions) (provider.Fi
 // isOverlay reports whether t is a directory because a mount point lies below it,
 // while the mount that contains it may have anything, or nothing, there.
 func (v *view) isOverlay(t *target) bool {
-	return !t.rel().IsRoot() && v.ns.MountPoint(t.Path)
+	_, ok := v.ns.Ancestor(t.Path)
+	return ok && !t.rel().IsRoot()
 }
 
 // isTypeError reports whether err says that an object is there and is no directory.
