@@ -1,10 +1,8 @@
 package namespace
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,18 +13,6 @@ import (
 
 	"github.com/workspacefs/workspacefs/provider"
 )
-
-// need skips a test that cannot run here, and fails it where everything must.
-func need(t *testing.T, ok bool, what string) {
-	t.Helper()
-	if ok {
-		return
-	}
-	if os.Getenv("WORKSPACEFS_REQUIRE_ALL") == "1" {
-		t.Fatal("needs " + what)
-	}
-	t.Skip("needs " + what)
-}
 
 // bindMount mounts what at the directory where, until the test ends.
 func bindMount(t *testing.T, what, where string) {
@@ -214,108 +200,5 @@ func checkCaseMount(t *testing.T, work string) {
 	}
 	if p, err := n.DirFromHost(t.Context(), filepath.Join(work, "DOCS", "In")); err != nil || !strings.EqualFold(p.String(), "/workspace/mnt/docs/in") {
 		t.Errorf("DirFromHost: %v, %v", p, err)
-	}
-}
-
-// TestBubblewrap runs a shell in a sandbox made of BubblewrapArgs: file by file,
-// it and the file tools see the same bytes at the same paths, and what is
-// read-only for one is for the other.
-func TestBubblewrap(t *testing.T) {
-	bwrap, err := exec.LookPath("bwrap")
-	need(t, err == nil, "bubblewrap")
-	help, _ := exec.CommandContext(t.Context(), bwrap, "--help").Output()
-	need(t, bytes.Contains(help, []byte("--ro-bind-fd")), "a bubblewrap with --bind-fd")
-	top := dirs(t, "app/src", "app/docs/in", "data", "odd, name\n--dev")
-	in := func(name string) string { return filepath.Join(top, name) }
-	for _, file := range []string{"app/main.go", "app/src/x.go", "app/docs/readme", "app/docs/in/deep", "data/set", "odd, name\n--dev/f"} {
-		if err := os.WriteFile(in(file), []byte("content of "+file), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	n := grantDisk(t, Portable,
-		Grant{Dir: in("app"), Label: "app", Access: ReadWrite},
-		Grant{Dir: in("app/docs"), Label: "docs", Kind: KindFolder},
-		Grant{Dir: in("data"), Kind: KindData},
-		Grant{Dir: in("odd, name\n--dev"), Label: "--odd, name\n", Kind: KindFolder, Access: ReadWrite})
-	sh := func(script string, args ...string) (string, error) {
-		binds, files, err := n.BubblewrapArgs(3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() {
-			for _, f := range files {
-				f.Close()
-			}
-		}()
-		argv := []string{"--unshare-user-try", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--die-with-parent"}
-		argv = append(append(append(argv, binds...), "/bin/sh", "-c", script, "sh"), args...)
-		cmd := exec.CommandContext(t.Context(), bwrap, argv...)
-		cmd.ExtraFiles = files
-		var out, errs bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		if err = cmd.Run(); err != nil {
-			err = fmt.Errorf("%w: %s", err, errs.String())
-		}
-		return out.String(), err
-	}
-	if _, err := sh("true"); err != nil {
-		need(t, false, fmt.Sprintf("a bubblewrap that may make namespaces (%v)", err))
-	}
-
-	// The path of a directory may be replaced meanwhile; that is refused, and
-	// what was handed over by descriptor is the granted one anyway.
-	roots := []string{"/workspace/app", "/mnt/docs", "/data", "/mnt/odd-name"}
-	listing, err := sh(`find "$@" -type f -exec sh -c 'for f; do printf "%s\t" "$f"; cat "$f"; printf "\n"; done' sh {} +`, roots...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := 0
-	for line := range strings.Lines(listing) {
-		name, content, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if content == "" { // the second line of content with a newline in it
-			continue
-		}
-		target, err := n.Resolve(Path{}, name)
-		if err != nil {
-			t.Errorf("the shell has %q: %v", name, err)
-			continue
-		}
-		data, err := provider.ReadFile(t.Context(), target.Provider, target.Rel)
-		if err != nil || !strings.HasPrefix(string(data), content) {
-			t.Errorf("%q is %q in the shell and %q, %v in the tools", name, content, data, err)
-		}
-		if shown := n.Display(target.Path); shown != name {
-			t.Errorf("%q is displayed as %q", name, shown)
-		}
-		seen++
-	}
-	// app: 4 files, docs: 2 again, data, odd.
-	if seen != 8 {
-		t.Errorf("the shell sees %d files:\n%s", seen, listing)
-	}
-
-	for name, writable := range map[string]bool{"/workspace/app/new": true, "/workspace/app/src/new": true, "/workspace/app/docs/new": false, "/mnt/docs/new": false, "/mnt/docs/in/new": false, "/data/new": false, "/mnt/odd-name/new": true} {
-		_, shellErr := sh(`printf shell >"$1"`, name)
-		target, err := n.Resolve(Path{}, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if (shellErr == nil) != writable || (target.Access == ReadWrite) != writable {
-			t.Errorf("%q: writable for the shell: %v, for the tools: %v", name, shellErr, target.Access)
-		}
-		data, err := provider.ReadFile(t.Context(), target.Provider, target.Rel)
-		if writable && string(data) != "shell" || !writable && !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%q: the shell wrote %q, %v", name, data, err)
-		}
-		// The provider itself was opened read-only, whatever the table says.
-		err = provider.WriteFile(t.Context(), target.Provider, target.Rel, []byte("tool"), 0)
-		if writable != (err == nil) {
-			t.Errorf("%q: the tools write: %v", name, err)
-		}
-		if writable {
-			if out, err := sh(`cat "$1"`, name); err != nil || out != "tool" {
-				t.Errorf("%q: the shell reads %q, %v", name, out, err)
-			}
-		}
 	}
 }
