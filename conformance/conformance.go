@@ -173,6 +173,9 @@ func (s *summary) add(id string, out outcome, known bool) {
 	}
 }
 
+// maxListed is how many IDs a line of the summary names.
+const maxListed = 8
+
 func (s *summary) String() string {
 	absent := 0
 	for _, ids := range s.absent {
@@ -181,7 +184,12 @@ func (s *summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d requirements: %d hold, %d fail, %d known, %d not applicable", s.total, s.holding, len(s.failing), len(s.known), absent)
 	for _, reason := range slices.Sorted(maps.Keys(s.absent)) {
-		fmt.Fprintf(&b, "\n\tnot applicable: %s: %s", reason, strings.Join(s.absent[reason], " "))
+		ids := s.absent[reason]
+		if len(ids) > maxListed {
+			fmt.Fprintf(&b, "\n\tnot applicable: %s: %d requirements", reason, len(ids))
+			continue
+		}
+		fmt.Fprintf(&b, "\n\tnot applicable: %s: %s", reason, strings.Join(ids, " "))
 	}
 	if len(s.known) > 0 {
 		fmt.Fprintf(&b, "\n\tknown: %s", strings.Join(s.known, " "))
