@@ -10,3 +10,5 @@ require (
 	golang.org/x/sys v0.50.0
 	golang.org/x/text v0.44.0
 )
+
+require go.yaml.in/yaml/v3 v3.0.5 // indirect

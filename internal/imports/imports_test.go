@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const module = "github.com/workspacefs/workspacefs"
@@ -196,9 +199,7 @@ func TestRootRequirements(t *testing.T) {
 	cmd := exec.Command("go", "mod", "edit", "-json")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var mod struct {
 		Go        string
 		Toolchain string
@@ -208,23 +209,16 @@ func TestRootRequirements(t *testing.T) {
 		}
 		Replace, Exclude []any
 	}
-	if err := json.Unmarshal(out, &mod); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(out, &mod))
 	var have []string
 	for _, r := range mod.Require {
 		if !r.Indirect {
 			have = append(have, r.Path)
 		}
 	}
-	slices.Sort(have)
-	if !slices.Equal(have, requirements) {
-		t.Errorf("direct requirements of the root module:\n got %v\nwant %v", have, requirements)
-	}
-	if mod.Go != "1.26.5" || mod.Toolchain != "" {
-		t.Errorf("go.mod says go %q, toolchain %q; want go 1.26.5 and no toolchain line", mod.Go, mod.Toolchain)
-	}
-	if len(mod.Replace) > 0 || len(mod.Exclude) > 0 {
-		t.Error("the root go.mod has replace or exclude directives, which users of the library do not inherit")
-	}
+	assert.ElementsMatch(t, requirements, have, "direct requirements of the root module")
+	assert.Equal(t, "1.26.5", mod.Go)
+	assert.Empty(t, mod.Toolchain, "a toolchain line binds users")
+	assert.Empty(t, mod.Replace, "users of the library do not inherit replace directives")
+	assert.Empty(t, mod.Exclude, "users of the library do not inherit exclude directives")
 }
