@@ -58,7 +58,7 @@ type FS struct {
 	paths atomic.Pointer[pathCache] // nil when nothing is remembered
 	seed  maphash.Seed              // of the hashes in paths
 
-	unremembered atomic.Int32 // paths looked for since there was no cache
+	unremembered atomic.Int32 // paths looked for without a cache
 
 	// openMu guards the list of open inodes.
 	openMu sync.Mutex
@@ -130,8 +130,10 @@ func (m *FS) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) 
 	if err := m.begin(ctx); err != nil {
 		return nil, err
 	}
-	if a, ok := m.cachedAttr(elems(name)); ok {
-		return a.info(name.Base()), nil
+	if e, still := m.cached(elems(name)); e != nil {
+		if a := e.n.attr(); still.holds() {
+			return a.info(name.Base()), nil
+		}
 	}
 	shard := m.mu.rlock()
 	defer m.mu.runlock(shard)

@@ -35,12 +35,13 @@ type call struct {
 
 // linearState is the model with one file that the history has a handle on.
 type linearState struct {
-	m *model
-	h *object
+	m     *model
+	h     *object
+	ticks int64 // of the clock, one for each change
 }
 
 func (s *linearState) copy() *linearState {
-	c := &linearState{}
+	c := &linearState{ticks: s.ticks}
 	var dup func(o *object) *object
 	dup = func(o *object) *object {
 		d := *o
@@ -56,7 +57,7 @@ func (s *linearState) copy() *linearState {
 		}
 		return &d
 	}
-	c.m = &model{opts: s.m.opts, clock: s.m.clock, root: dup(s.m.root)}
+	c.m = &model{opts: s.m.opts, clock: func() int64 { c.ticks++; return c.ticks }, root: dup(s.m.root)}
 	for _, o := range s.m.gone {
 		c.m.gone = append(c.m.gone, dup(o))
 	}
@@ -158,14 +159,14 @@ func randomCall(r *rand.Rand, id int) *call {
 				if err != nil {
 					return err.Error()
 				}
-				return fmt.Sprint(info.Mode(), info.Size())
+				return fmt.Sprint(info.Mode(), info.Size(), info.ModTime().UnixNano())
 			},
 			model: func(s *linearState) string {
 				o, err := s.m.stat(p)
 				if err != nil {
 					return err.Error()
 				}
-				return fmt.Sprint(o.mode, len(o.data))
+				return fmt.Sprint(o.mode, len(o.data), o.mtime)
 			}}
 	case 8:
 		return &call{name: fmt.Sprintf("readfile %v", p),
@@ -264,7 +265,6 @@ func TestLinearizable(t *testing.T) {
 	// More processors than there are, and a clock that gives way while locks are
 	// held, make calls overlap on a small machine too.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines))
-	now := func() time.Time { runtime.Gosched(); return time.Unix(0, 0) }
 	undecided, overlapping := 0, 0
 	s := *seed
 	if s == 0 {
@@ -272,9 +272,23 @@ func TestLinearizable(t *testing.T) {
 	}
 	for round := range rounds {
 		r := rand.New(rand.NewPCG(s, uint64(round)))
-		opts := Options{MaxFiles: 7, MaxBytes: 60, Now: now}
-		m, mod := New(opts), newModel(opts, func() int64 { return 0 })
+		var ticks atomic.Int64
+		opts := Options{MaxFiles: 7, MaxBytes: 60, Now: func() time.Time {
+			runtime.Gosched()
+			return time.Unix(0, ticks.Add(1))
+		}}
+		state := &linearState{}
+		m, mod := New(opts), newModel(opts, func() int64 { state.ticks++; return state.ticks })
+		if round%4 != 0 {
+			m.unremembered.Store(1 << 20) // the path cache is there from the start
+		}
 		h, o := linearStart(t, m, mod)
+		state.m, state.h = mod, o
+		for range 2 {
+			for _, name := range []string{"a", "d", "e"} {
+				m.Stat(t.Context(), provider.MustPath(name))
+			}
+		}
 		var calls []*call
 		var clock atomic.Int64
 		var wg sync.WaitGroup
@@ -303,7 +317,7 @@ func TestLinearizable(t *testing.T) {
 		}
 		checkTree(t, m)
 		steps := budget
-		if !linearize(calls, &linearState{mod, o}, &steps) {
+		if !linearize(calls, state, &steps) {
 			if steps < 0 {
 				undecided++
 				continue
@@ -351,7 +365,7 @@ func TestLinearizeFindsFaults(t *testing.T) {
 			return text("ok", s.m.mkdir(provider.MustPath("a"), 0o755))
 		}}
 	}
-	state := func() *linearState { return &linearState{mod.clone(), &object{mode: fs.ModeDir}} }
+	state := func() *linearState { return &linearState{m: mod.clone(), h: &object{mode: fs.ModeDir}} }
 	if !linearize([]*call{made()}, state(), &steps) {
 		t.Error("one mkdir is refused")
 	}

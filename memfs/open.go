@@ -63,20 +63,14 @@ func (m *FS) Open(ctx context.Context, name provider.Path, opts provider.OpenOpt
 // without mu: whoever takes the inode away forgets the name, then asks under
 // openMu whether it is open.
 func (m *FS) openCached(name provider.Path, opts provider.OpenOptions) *file {
-	c := m.paths.Load()
-	if c == nil {
-		return nil
-	}
-	path := elems(name)
-	s, _ := m.slot(c, path)
-	e := s.entry.Load()
-	if e == nil || e.path != path || mayOpen(e.n, opts) != nil {
+	e, still := m.cached(elems(name))
+	if e == nil || mayOpen(e.n, opts) != nil {
 		return nil
 	}
 	f := m.newFile(e.n, name.Base(), opts)
 	m.openMu.Lock()
 	defer m.openMu.Unlock()
-	if s.entry.Load() != e || m.paths.Load() != c || e.n.owner != m.owner {
+	if !still.holds() || e.n.owner != m.owner {
 		return nil
 	}
 	f.attach(&e.location, opts)

@@ -7,11 +7,12 @@ import (
 )
 
 const (
-	// cacheSlots is how many paths a tree remembers. A path that has no slot is
-	// found element by element, which is slower and gives the same answer.
-	cacheSlots = 1024
+	// cacheSlots and slotWays are how many paths a tree remembers. A path that has
+	// no place is found element by element, which is slower and gives the same
+	// answer.
+	cacheSlots, slotWays = 1024, 2
 	// maxCached is the length of the longest path worth remembering; it bounds
-	// the memory of the cache together with cacheSlots.
+	// the memory of the cache together with the number of paths.
 	maxCached = 256
 	// warmUp is how many paths are looked for before there is a cache: a tree
 	// that is used a little, or cloned for a few changes, does without.
@@ -33,9 +34,11 @@ type pathCache struct {
 }
 
 type cacheSlot struct {
-	entry  atomic.Pointer[cachedPath]
+	ways   [slotWays]cacheWay
 	missed atomic.Uint32 // the hash of the last path that was looked for in vain
 }
+
+type cacheWay = atomic.Pointer[cachedPath]
 
 // cachedPath never changes.
 type cachedPath struct {
@@ -50,33 +53,39 @@ func (m *FS) slot(c *pathCache, path string) (*cacheSlot, uint32) {
 	return &c.slots[h%cacheSlots], h
 }
 
-// cached returns what is remembered of path. The caller holds mu.
-func (m *FS) cached(path string) *cachedPath {
-	c := m.paths.Load()
-	if c == nil {
-		return nil
+// find returns the way that holds path, and what is in it, or nil.
+func (s *cacheSlot) find(path string) (*cacheWay, *cachedPath) {
+	for i := range s.ways {
+		if e := s.ways[i].Load(); e != nil && e.path == path {
+			return &s.ways[i], e
+		}
 	}
-	s, _ := m.slot(c, path)
-	if e := s.entry.Load(); e != nil && e.path == path {
-		return e
-	}
-	return nil
+	return nil, nil
 }
 
-// cachedAttr is Stat for a path that is remembered, without any lock.
-func (m *FS) cachedAttr(path string) (attr, bool) {
+// cached returns what is remembered of path, nil for nothing, and a question
+// whose answer true, later, says that it was so until then. Who holds mu need not
+// ask.
+func (m *FS) cached(path string) (e *cachedPath, still stillCached) {
 	c := m.paths.Load()
 	if c == nil {
-		return attr{}, false
+		return nil, stillCached{}
 	}
 	s, _ := m.slot(c, path)
-	e := s.entry.Load()
-	if e == nil || e.path != path {
-		return attr{}, false
-	}
-	a := e.n.attr()
-	return a, s.entry.Load() == e && m.paths.Load() == c
+	way, e := s.find(path)
+	return e, stillCached{m, c, way, e}
 }
+
+// stillCached is a question to ask again.
+type stillCached struct {
+	m   *FS
+	c   *pathCache
+	way *cacheWay
+	e   *cachedPath
+}
+
+// holds reports whether the entry is still there.
+func (q stillCached) holds() bool { return q.way.Load() == q.e && q.m.paths.Load() == q.c }
 
 // remember notes that path leads to n, which is in d under key, when path is
 // looked for the second time: a walk over many files would otherwise push out
@@ -99,9 +108,15 @@ func (m *FS) remember(path string, d *dir, key string, n *inode) {
 	if s.missed.Swap(h) != h {
 		return
 	}
+	way := &s.ways[h/cacheSlots%slotWays]
+	for i := range s.ways {
+		if s.ways[i].Load() == nil {
+			way = &s.ways[i]
+		}
+	}
 	// The path of the caller may be a piece of something large.
 	path = strings.Clone(path)
-	s.entry.Store(&cachedPath{path, location{d, path[len(path)-len(key):]}, n})
+	way.Store(&cachedPath{path, location{d, path[len(path)-len(key):]}, n})
 }
 
 // forget makes sure that what is in d under key is not remembered. The caller
@@ -129,8 +144,10 @@ func (m *FS) forget(d *dir, key string) {
 	}
 	path := buf[at:]
 	s := &c.slots[uint32(maphash.Bytes(m.seed, path))%cacheSlots]
-	if e := s.entry.Load(); e != nil && e.path == string(path) {
-		s.entry.Store(nil)
+	for i := range s.ways { // two readers may have noted it twice
+		if e := s.ways[i].Load(); e != nil && e.path == string(path) {
+			s.ways[i].Store(nil)
+		}
 	}
 }
 
@@ -148,6 +165,6 @@ func (m *FS) forgetAll(d *dir, key string, n *inode) {
 func (m *FS) dropCache() {
 	if m.paths.Load() != nil {
 		m.paths.Store(nil)
-		m.unremembered.Store(0)
+		m.unremembered.Add(-warmUp)
 	}
 }

@@ -81,6 +81,9 @@ func runWorld(t *testing.T, s uint64, opts Options, steps int) {
 	opts.Now = func() time.Time { return time.Unix(0, w.tick) }
 	w.trees = []*FS{New(opts)}
 	w.models = []*model{newModel(opts, func() int64 { return w.tick })}
+	if s%2 == 0 {
+		w.trees[0].unremembered.Store(1 << 20) // the path cache is there from the start
+	}
 	defer func() {
 		if t.Failed() {
 			t.Logf("seed %d (-memfs.seed), options %+v, last steps:\n%s", s, opts, strings.Join(w.log[max(0, len(w.log)-25):], "\n"))
@@ -227,6 +230,7 @@ func (w *world) digestOf(mod *model, p provider.Path) (provider.Digest, *object,
 func (w *world) clone(i int) {
 	w.logf("%d clone", i)
 	c, mc := w.trees[i].Clone(), w.models[i].clone()
+	c.unremembered.Store(w.trees[i].unremembered.Load())
 	if len(w.trees) < 4 {
 		w.trees, w.models = append(w.trees, c), append(w.models, mc)
 		return
