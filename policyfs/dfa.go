@@ -40,10 +40,15 @@ type dfa struct {
 	states []string // by row: kind of what precedes, then the instructions, two bytes each
 	index  map[string]uint32
 	start  uint32 // offset of the row before the first rune of a line
-	memory int
-	resets int
-	steps  uint         // steps computed
-	halt   *atomic.Bool // if set and true, no more steps are computed
+	// idle has, for each byte, 0 if the start state stays what it is after that
+	// byte. It is valid unless stale.
+	idle    [256]uint8
+	stale   bool
+	resting bool // most bytes leave the start state as it is
+	memory  int
+	resets  int
+	steps   uint         // steps computed
+	halt    *atomic.Bool // if set and true, no more steps are computed
 
 	set   []uint64 // the set being built, a bit for each instruction
 	seen  []uint32 // generation in which an instruction was last followed
@@ -76,6 +81,21 @@ func (d *dfa) reset() {
 	d.begin()
 	d.follow(d.p.start, 0, false, afterBegin)
 	d.start = d.intern(afterBegin)
+	d.stale, d.resting = true, false
+}
+
+// rest brings idle up to date.
+func (d *dfa) rest() {
+	d.stale = false
+	staying := 0
+	for b := range d.idle {
+		d.idle[b] = 1
+		if d.trans[d.start+uint32(d.p.scanTab[b])] == d.start {
+			d.idle[b] = 0
+			staying++
+		}
+	}
+	d.resting = staying >= 32
 }
 
 // begin starts a new set.
@@ -185,6 +205,7 @@ func (d *dfa) step(row uint32, col int) uint32 {
 	}
 	t := d.compute(d.states[row/uint32(d.p.stride)], col)
 	d.trans[row+uint32(col)] = t
+	d.stale = d.stale || row == d.start
 	return t
 }
 
@@ -258,9 +279,29 @@ func (d *dfa) find(buf []byte, from int) int {
 	}
 	i := from
 	for {
+		if d.stale {
+			d.rest()
+		}
 		trans := d.trans
 		var t uint32
-		for i+4 <= len(buf) {
+		for i+8 <= len(buf) {
+			if s == d.start && d.resting {
+				// Nothing has begun: look for a byte that can begin a match. The
+				// steps below depend on one another, these do not.
+				for i+8 <= len(buf) {
+					b := buf[i : i+8 : i+8]
+					if d.idle[b[0]]|d.idle[b[1]]|d.idle[b[2]]|d.idle[b[3]]|d.idle[b[4]]|d.idle[b[5]]|d.idle[b[6]]|d.idle[b[7]] != 0 {
+						break
+					}
+					i += 8
+				}
+				for i < len(buf) && d.idle[buf[i]] == 0 {
+					i++
+				}
+				if i+8 > len(buf) {
+					break
+				}
+			}
 			b := buf[i : i+4 : i+4]
 			if t = trans[s+uint32(tab[b[0]])]; t >= dfaDead {
 				break
