@@ -36,7 +36,9 @@ type bind struct {
 // "/data" in "/workspace", is also listed as "/workspace/data" if the outer
 // directory has one; that look at the host is the only I/O.
 //
-// A shell knows no policy: what only a policy denies, hides or protects, it can
+// Where the outer directory of a nested mount has no directory to mount it on,
+// the sandbox makes one there, or fails if it may not. A shell knows no policy:
+// what only a policy denies, hides or protects, it can
 // reach. And it sees the real host tree: links work there.
 func (n *Namespace) BindMounts() []BindMount {
 	binds := n.binds()

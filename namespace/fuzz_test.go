@@ -79,3 +79,19 @@ func checkCanonical(t *testing.T, p Path) {
 		t.Fatalf("%q has the tree path %q", s, p.tree)
 	}
 }
+
+// FuzzSkeleton looks for names that a policy folds alike and skeletons tell
+// apart.
+func FuzzSkeleton(f *testing.F) {
+	for _, s := range []string{"", "a", "Straße. ", "e\u0301\u0327", "\u1fb4\u034f\u0345", "\u1100\u1161\u11a8", "ﬃ\u200d", "\u0130\u0345x", "..", "\u3000."} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if !utf8.ValidString(s) || len(s) > 1024 {
+			return
+		}
+		if got, want := skeleton(s), skeleton(policyFold(s)); got != want {
+			t.Fatalf("%+q: skeleton %+q, of the folded name %+q", s, got, want)
+		}
+	})
+}

@@ -352,3 +352,18 @@ func TestGrantThroughWritableLink(t *testing.T) {
 		grant(t, Portable, other)
 	}
 }
+
+// A relative directory starts where the process is, and ".." is physical.
+func TestGrantRelativeDir(t *testing.T) {
+	top := dirs(t, "x/real/sub", "x/real/ws", "ws")
+	if err := os.Symlink(filepath.Join(top, "x/real/sub"), filepath.Join(top, "lnk")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(top)
+	for dir, want := range map[string]string{"ws": "ws", "./x/../ws": "ws", "lnk/../ws": "x/real/ws", ".": "", "lnk": "x/real/sub"} {
+		n := grant(t, Portable, Grant{Dir: dir, Label: "a"})
+		if host, ok := n.ToHost(MustParse("/workspace/a")); !ok || host != filepath.Join(top, want) {
+			t.Errorf("%q is %q, want %q", dir, host, want)
+		}
+	}
+}

@@ -63,7 +63,8 @@ type Mount struct {
 	Provider provider.Provider
 	// HostDir is the absolute host directory that Provider serves, without "."
 	// and ".." elements. It is trusted, optional, and enables ToHost, FromHost,
-	// DirFromHost and the bind mounts for this mount.
+	// DirFromHost and the bind mounts for this mount. When it goes through a
+	// link, CheckHost and with it the renderers refuse it.
 	HostDir string
 }
 

@@ -117,6 +117,16 @@ func checkTable(n *Namespace, grants []Grant, all []string, rng *rand.Rand) erro
 			return err
 		}
 	}
+	for _, m := range n.Mounts() {
+		for p := m.At; !p.IsRoot(); p = p.Parent() {
+			if back, err := n.Resolve(Path{}, n.Display(p.Parent())); err != nil || back.Path != p.Parent() || back.Requested != back.Path {
+				return fmt.Errorf("Display(%v) = %q leads to %v, %w", p.Parent(), n.Display(p.Parent()), back.Path, err)
+			}
+			if !n.MountPoint(p) || !slices.Contains(n.Children(p.Parent()), p.Base()) {
+				return fmt.Errorf("%v is no way to a mount point", p)
+			}
+		}
+	}
 	for range 8 {
 		host := all[rng.IntN(len(all))]
 		for _, host := range []string{host, filepath.Join(host, "new", "file")} {
