@@ -144,7 +144,7 @@ func (f *File) page(n int) ([]dirEntry, error) {
 // list reads the directory and keeps what the policy permits.
 func (f *File) list() ([]dirEntry, error) {
 	if !f.mode.read {
-		return nil, syscall.ENOTDIR
+		return nil, f.alive(syscall.ENOTDIR)
 	}
 	raw, err := f.f.ReadDir(maxListing)
 	if err != nil {

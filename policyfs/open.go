@@ -99,17 +99,27 @@ func openOp(o provider.OpenOptions) Op {
 
 // openTarget opens what was authorized.
 func (v *view) openTarget(t *target, opts provider.OpenOptions) (provider.File, error) {
+	// O_APPEND without write access changes nothing, and a directory may be
+	// opened with it; the policy was asked as for a write all the same.
+	opts.Append = opts.Append && opts.Write
 	if !opts.Mutates() {
 		opts.Directory = t.traverse || t.mustDir
 		return v.openForReading(t, opts)
 	}
 	if t.mustDir {
-		// The kernel says so for a new name and for a directory; a file with a
-		// slash behind it is no directory.
-		if info, err := t.Provider.Stat(v.fs.context(), t.rel()); err == nil && !info.IsDir() {
-			return nil, notDir(info)
+		// To make a file under a name spelled as a directory, says the kernel,
+		// is EISDIR, whatever is there.
+		if opts.Create {
+			return nil, syscall.EISDIR
 		}
-		return nil, syscall.EISDIR
+		info, err := t.Provider.Stat(v.fs.context(), t.rel())
+		if err == nil && !info.IsDir() {
+			err = notDir(info)
+		}
+		if err == nil {
+			err = syscall.EISDIR
+		}
+		return nil, err
 	}
 	defer lockShared(t.Provider).unlock()
 	pf, err := t.Provider.Open(v.fs.context(), t.rel(), opts)
