@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -132,6 +134,9 @@ func splitGlob(p string) (name, literal string, elems []globElem, err error) {
 			spelled, plain = append(spelled, text), append(plain, text)
 			continue
 		}
+		if !utf8.ValidString(elem) || strings.ContainsFunc(elem, unicode.IsControl) {
+			return "", "", nil, badPattern("control character or invalid UTF-8 in a pattern")
+		}
 		if ok && text == ".." {
 			return "", "", nil, badPattern(`".." after a special character`)
 		}
@@ -194,7 +199,7 @@ func (v *view) globBase(b *globBase, limit int, names *[]string) (visited int, e
 		return 0, v.fs.context().Err()
 	}
 	states := b.closure(b.starts)
-	if b.alone && (info.IsDir() || !b.dirOnly) || info.IsDir() && b.accepts(states, true) {
+	if b.alone && (info.IsDir() || !b.dirOnly) || info.IsDir() && b.accepts(states) {
 		*names = append(*names, b.spell(""))
 	}
 	if info.IsDir() && b.goesOn(states) {
@@ -253,9 +258,9 @@ func (b *globBase) closure(states []uint16) []uint16 {
 	return slices.Compact(out)
 }
 
-// accepts reports whether a pattern ends in the states.
-func (b *globBase) accepts(states []uint16, dir bool) bool {
-	return slices.ContainsFunc(states, func(s uint16) bool { return b.elems[s].end && (dir || !b.elems[s].dirOnly) })
+// accepts reports whether a pattern ends in the states, for a directory.
+func (b *globBase) accepts(states []uint16) bool {
+	return slices.ContainsFunc(states, func(s uint16) bool { return b.elems[s].end })
 }
 
 // goesOn reports whether something below can match.
@@ -263,23 +268,28 @@ func (b *globBase) goesOn(states []uint16) bool {
 	return slices.ContainsFunc(states, func(s uint16) bool { return !b.elems[s].end })
 }
 
-// step returns the states after an element of a name.
-func (b *globBase) step(states []uint16, name string) []uint16 {
-	var out []uint16
+// step returns the states after an element of a name, and whether a file of that
+// name is a match: "x/**" matches the directory x, and a file only below it.
+func (b *globBase) step(states []uint16, name string) (next []uint16, file bool) {
 	for _, s := range states {
 		e := &b.elems[s]
 		switch {
 		case e.end:
+			continue
 		case e.any:
-			out = append(out, s)
+			next = append(next, s)
 		case e.literal && e.pattern == name, !e.literal && doublestar.MatchUnvalidated(e.pattern, name):
-			out = append(out, s+1)
+			next = append(next, s+1)
+		default:
+			continue
 		}
+		after := &b.elems[s+1]
+		file = file || after.end && !after.dirOnly
 	}
-	if out == nil {
-		return nil
+	if next == nil {
+		return nil, false
 	}
-	return b.closure(out)
+	return b.closure(next), file
 }
 
 // globFilter keeps what matches, and enters what can hold a match.
@@ -289,7 +299,9 @@ func (f globFilter) open(_ *walkDir, scope any, _ []dirEntry) any { return scope
 
 func (f globFilter) judge(_ *walkDir, scope any, e *dirEntry) (keep, enter bool, child any) {
 	states, _ := scope.([]uint16)
-	next := f.b.step(states, e.name)
-	dir := e.IsDir()
-	return f.b.accepts(next, dir), dir && f.b.goesOn(next), next
+	next, file := f.b.step(states, e.name)
+	if e.IsDir() {
+		return f.b.accepts(next), f.b.goesOn(next), next
+	}
+	return file, false, nil
 }
