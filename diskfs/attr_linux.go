@@ -74,7 +74,15 @@ func (d *FS) Chtimes(ctx context.Context, name provider.Path, atime, mtime time.
 		}
 		times[i] = ts
 	}
-	return d.withObject(ctx, name, func(fd int, _ *unix.Stat_t) error {
+	return d.withObject(ctx, name, func(fd int, st *unix.Stat_t) error {
+		if !d.traits.exact {
+			// Some file servers ignore a call that sets only one of them.
+			for i, now := range [2]unix.Timespec{st.Atim, st.Mtim} {
+				if times[i].Nsec == unix.UTIME_OMIT {
+					times[i] = now
+				}
+			}
+		}
 		e := utimensat(fd, "", &times, unix.AT_EMPTY_PATH)
 		if e == unix.ENOENT || e == unix.EINVAL || e == unix.ENOSYS {
 			// Before 5.8 the flag is not known.

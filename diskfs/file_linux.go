@@ -103,7 +103,9 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 		return 0, unix.EBADF
 	case off < 0:
 		return 0, unix.EINVAL
-	case int64(len(p)) > math.MaxInt64-off:
+	case len(p) == 0:
+		return 0, nil
+	case int64(len(p)) > f.fs.maxSize()-off:
 		return 0, unix.EFBIG
 	}
 	if f.append {
@@ -112,6 +114,14 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	f.fs.lock.mu.RLock()
 	defer f.fs.lock.mu.RUnlock()
 	return pwriteFull(fd, p, off)
+}
+
+// maxSize is the size that no file may pass.
+func (t *tree) maxSize() int64 {
+	if t.traits.maxFile > 0 {
+		return t.traits.maxFile
+	}
+	return math.MaxInt64
 }
 
 // writeAtAppend is WriteAt for a descriptor opened with O_APPEND, which makes
@@ -217,6 +227,8 @@ func (f *file) Truncate(size int64) error {
 		return unix.EBADF
 	case size < 0:
 		return unix.EINVAL
+	case size > f.fs.maxSize():
+		return unix.EFBIG
 	}
 	f.fs.lock.mu.RLock()
 	defer f.fs.lock.mu.RUnlock()

@@ -80,7 +80,7 @@ func (d *FS) init() error {
 		return e
 	}
 	d.dev = uint64(st.Dev)
-	magic, flags, err := statfs(fd)
+	magic, stfs, err := statfs(fd)
 	if err != nil {
 		return err
 	}
@@ -90,9 +90,9 @@ func (d *FS) init() error {
 	if d.lock, err = lockOf(fd); err != nil {
 		return err
 	}
-	d.traits = traitsOf(fd, magic, d.dev)
+	d.traits = traitsOf(fd, magic, d.dev, int64(stfs.Blocks)*int64(stfs.Bsize))
 	d.devs.p.Store(&[]storage{{dev: d.dev, exact: d.traits.exact}})
-	d.readOnly = d.opts.ReadOnly || flags&unix.ST_RDONLY != 0
+	d.readOnly = d.opts.ReadOnly || stfs.Flags&unix.ST_RDONLY != 0
 	d.resolve = beneath
 	if d.opts.OneFileSystem {
 		d.resolve |= unix.RESOLVE_NO_XDEV
@@ -214,6 +214,10 @@ func (d *FS) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) 
 		return nil, err
 	}
 	defer d.root.done()
+	if !d.traits.atomicRename {
+		d.lock.mu.RLock()
+		defer d.lock.mu.RUnlock()
+	}
 	var st unix.Stat_t
 	if err := d.stat(root, name, &st); err != nil {
 		return nil, err

@@ -22,6 +22,13 @@ func (d *FS) Open(ctx context.Context, name provider.Path, opts provider.OpenOpt
 		return nil, err
 	}
 	defer d.root.done()
+	// Between Replace's check and its publish no name may appear and no content
+	// change; and where a rename shows a moment without the name, this process
+	// at least does not look then.
+	if opts.Create || opts.Truncate || !d.traits.atomicRename {
+		d.lock.mu.RLock()
+		defer d.lock.mu.RUnlock()
+	}
 	f := &file{fs: &d.tree, name: name.Base(), write: opts.Write, append: opts.Append}
 	switch {
 	case opts.Directory:
@@ -87,9 +94,6 @@ func (d *FS) openFile(root int, name provider.Path, opts provider.OpenOptions) (
 		if opts.Exclusive {
 			flags |= unix.O_EXCL
 		}
-		// A new name must not appear between Replace's check and its publish.
-		d.lock.mu.RLock()
-		defer d.lock.mu.RUnlock()
 	}
 	fd, err = d.openAt(root, name.String(), flags, perm, d.resolve)
 	if err != nil {
@@ -103,7 +107,8 @@ func (d *FS) openFile(root int, name provider.Path, opts provider.OpenOptions) (
 	return fd, dir, nil
 }
 
-// prepare checks the type of what was opened and truncates it if asked.
+// prepare checks the type of what was opened and truncates it if asked. The
+// caller holds d.lock shared then.
 func (d *FS) prepare(fd int, opts provider.OpenOptions) (dir bool, err error) {
 	var st unix.Stat_t
 	kind, err := d.checkObject(fd, &st)
@@ -122,10 +127,6 @@ func (d *FS) prepare(fd int, opts provider.OpenOptions) (dir bool, err error) {
 	// Not O_TRUNC in the open: the type was not known. An empty file is spared
 	// the call, unless its size may not be the truth.
 	if opts.Truncate && (st.Size != 0 || st.Blocks != 0 || !kind.exact) {
-		if !opts.Create {
-			d.lock.mu.RLock()
-			defer d.lock.mu.RUnlock()
-		}
 		return false, mapErrno(ftruncate(fd, 0))
 	}
 	return false, nil
@@ -183,6 +184,10 @@ func (d *FS) ReadFile(ctx context.Context, name provider.Path, limit int64) ([]b
 		return nil, err
 	}
 	defer d.root.done()
+	if !d.traits.atomicRename {
+		d.lock.mu.RLock()
+		defer d.lock.mu.RUnlock()
+	}
 	fd, err := d.openAt(root, name.String(), unix.O_RDONLY|openFlags, 0, d.resolve)
 	if err != nil {
 		return nil, d.explainOpen(root, name, err)

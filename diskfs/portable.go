@@ -44,6 +44,9 @@ func openPortable(dir string, opts Options) (*portable, error) {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
+		if fi, serr := os.Stat(dir); serr == nil && !fi.IsDir() {
+			return nil, syscall.ENOTDIR // os.Root says it in words only
+		}
 		return nil, bare(err)
 	}
 	info, err := root.Stat(".")

@@ -2,6 +2,7 @@ package diskfs
 
 import (
 	"context"
+	"strings"
 
 	"github.com/workspacefs/workspacefs/provider"
 	"golang.org/x/sys/unix"
@@ -19,7 +20,7 @@ func (d *FS) Rename(ctx context.Context, oldname, newname provider.Path, opts pr
 	if oldname.IsRoot() || newname.IsRoot() {
 		return unix.EBUSY
 	}
-	r := renaming{oldelem: oldname.Base(), newelem: newname.Base(), below: oldname != newname && oldname.Contains(newname)}
+	r := renaming{oldelem: oldname.Base(), newelem: newname.Base(), below: oldname != newname && oldname.Contains(newname), folds: !d.traits.caseSensitive}
 	if r.olddir, err = d.parent(root, oldname); err != nil {
 		return err
 	}
@@ -32,8 +33,13 @@ func (d *FS) Rename(ctx context.Context, oldname, newname provider.Path, opts pr
 		}
 		defer leave(root, r.newdir)
 	}
-	d.lock.mu.RLock()
-	defer d.lock.mu.RUnlock()
+	if d.traits.atomicRename {
+		d.lock.mu.RLock()
+		defer d.lock.mu.RUnlock()
+	} else {
+		d.lock.mu.Lock() // so that nobody in this process sees it half done
+		defer d.lock.mu.Unlock()
+	}
 	switch {
 	case opts.NotDir:
 		return mapErrno(r.file(opts.NoReplace))
@@ -48,6 +54,21 @@ type renaming struct {
 	olddir, newdir   int
 	oldelem, newelem string
 	below            bool // newname lies below oldname
+	folds            bool // the storage is not case-sensitive
+}
+
+// sameFolded reports whether both names are spellings of one entry, on storage
+// that gives each spelling an inode of its own: the listing has one of them.
+func (r *renaming) sameFolded() bool {
+	if !r.folds || r.olddir != r.newdir || !strings.EqualFold(r.oldelem, r.newelem) {
+		return false
+	}
+	listed := false
+	e := eachName(r.newdir, func(name []byte) bool {
+		listed = string(name) == r.newelem
+		return !listed
+	})
+	return e == 0 && !listed
 }
 
 // file renames unless there is a directory at the old name.
@@ -100,7 +121,7 @@ func (r *renaming) any() unix.Errno {
 		return renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, 0)
 	case e != 0:
 		return e
-	case from.Dev == to.Dev && from.Ino == to.Ino:
+	case from.Dev == to.Dev && from.Ino == to.Ino, r.sameFolded():
 		// The same directory: the name itself, or another case of it.
 		return renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, 0)
 	case to.Mode&unix.S_IFMT != unix.S_IFDIR:

@@ -18,7 +18,7 @@ type stage struct {
 // under a reserved name in the same directory.
 func (r *replacing) newStage() error {
 	if r.isNew && !r.d.noTmp.Load() {
-		fd, err := r.d.openAt(r.dir, ".", unix.O_WRONLY|unix.O_TMPFILE|openFlags, uint32(r.opts.FileMode()), r.d.resolve)
+		fd, err := r.d.openAt(r.dir, ".", unix.O_RDWR|unix.O_TMPFILE|openFlags, uint32(r.opts.FileMode()), r.d.resolve)
 		switch {
 		case err == nil:
 			r.stage = stage{fd: fd, dir: r.dir, unnamed: true}

@@ -47,15 +47,12 @@ func (c *devCache) of(fd int, dev uint64) (storage, error) {
 	return s, nil
 }
 
-// statfs returns the type and the flags of fd's filesystem.
-func statfs(fd int) (magic uint32, flags int64, err error) {
-	var st unix.Statfs_t
+// statfs describes fd's filesystem.
+func statfs(fd int) (magic uint32, st unix.Statfs_t, err error) {
 	for {
-		err := unix.Fstatfs(fd, &st)
-		if err == unix.EINTR {
-			continue
+		if err = unix.Fstatfs(fd, &st); err != unix.EINTR {
+			return uint32(st.Type), st, err
 		}
-		return uint32(st.Type), int64(st.Flags), err
 	}
 }
 
@@ -84,11 +81,12 @@ type traits struct {
 	atomicRename  bool
 	durable       bool
 	exact         bool
+	maxFile       int64 // 0: the kernel sees to it
 }
 
 // traitsOf judges the filesystem of the root, without writing to it. What it
 // cannot know it does not claim.
-func traitsOf(root int, magic uint32, dev uint64) traits {
+func traitsOf(root int, magic uint32, dev uint64, total int64) traits {
 	t := traits{chmod: true, atomicRename: true, exact: true}
 	fuse := magic == unix.FUSE_SUPER_MAGIC
 	sensitive := false // when there is no entry to try
@@ -110,7 +108,12 @@ func traitsOf(root int, magic uint32, dev uint64) traits {
 		// them. Those on a block device of their own are exFAT and NTFS, which
 		// answer success to chmod and change nothing.
 		t.atomicRename, t.exact = false, false
-		t.chmod = unix.Major(dev) == 0
+		if unix.Major(dev) != 0 {
+			t.chmod = false
+			// exfat-fuse ends, with everything mounted through it, when it
+			// is asked for a size beyond what it can count.
+			t.maxFile = total
+		}
 	}
 	t.caseSensitive = probeCase(root, magic, sensitive)
 	return t

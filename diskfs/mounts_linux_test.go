@@ -1,0 +1,351 @@
+package diskfs_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/workspacefs/workspacefs/conformance"
+	"github.com/workspacefs/workspacefs/diskfs"
+	"github.com/workspacefs/workspacefs/provider"
+	"golang.org/x/sys/unix"
+)
+
+// For continuous integration: these tests need root with CAP_SYS_ADMIN, loop
+// devices, and the packages xfsprogs, strace, exfat-fuse, exfatprogs, ntfs-3g.
+
+// mount mounts and unmounts with the test.
+func mount(t testing.TB, source, target, fstype string, flags uintptr, data string) {
+	t.Helper()
+	needRoot(t)
+	if err := unix.Mount(source, target, fstype, flags, data); err != nil {
+		lacking(t, fmt.Sprintf("the right to mount %s (%v)", fstype, err))
+	}
+	t.Cleanup(func() { unix.Unmount(target, unix.MNT_DETACH) })
+}
+
+// loopImage makes a filesystem in a sparse file and returns a directory where
+// remount mounts it again.
+type loopImage struct {
+	image, dir string
+}
+
+func newLoop(t testing.TB, fstype string, mkfs ...string) loopImage {
+	t.Helper()
+	needRoot(t)
+	needProgram(t, mkfs[0])
+	base := t.TempDir()
+	l := loopImage{filepath.Join(base, "image"), filepath.Join(base, "mnt")}
+	if err := os.Mkdir(l.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(l.image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	const imageSize = 320 << 20 // the least that mkfs.xfs takes
+	if err := os.Truncate(l.image, imageSize); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(mkfs[0], append(mkfs[1:], l.image)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", mkfs, err, out)
+	}
+	l.mount(t)
+	t.Cleanup(func() { l.unmount(t) })
+	return l
+}
+
+func (l loopImage) mount(t testing.TB) {
+	t.Helper()
+	if out, err := exec.Command("mount", "-o", "loop", l.image, l.dir).CombinedOutput(); err != nil {
+		lacking(t, fmt.Sprintf("loop mounts (%v: %s)", err, out))
+	}
+}
+
+func (l loopImage) unmount(t testing.TB) {
+	t.Helper()
+	if out, err := exec.Command("umount", l.dir).CombinedOutput(); err != nil {
+		t.Errorf("umount: %v: %s", err, out)
+	}
+}
+
+// caseMounts sets up the two case-insensitive filesystems.
+func caseMounts(t testing.TB) (exfat, ntfs string) {
+	t.Helper()
+	needRoot(t)
+	script := filepath.Join(sharedDir(t), "case-mounts.sh")
+	for _, p := range []string{"mkfs.exfat", "mount.exfat-fuse", "mkntfs", "lowntfs-3g", "losetup"} {
+		needProgram(t, p)
+	}
+	dir := t.TempDir()
+	out, err := exec.Command("sh", script, dir).Output()
+	exfat, ntfs = filepath.Join(dir, "exfat"), filepath.Join(dir, "ntfs")
+	t.Cleanup(func() {
+		exec.Command("umount", exfat, ntfs).Run()
+		if loop := strings.TrimSpace(string(out)); loop != "" {
+			exec.Command("losetup", "-d", loop).Run()
+		}
+	})
+	if err != nil {
+		lacking(t, fmt.Sprintf("the mounts of case-mounts.sh (%v)", err))
+	}
+	return exfat, ntfs
+}
+
+// sharedDir finds the material that lies beside the repository.
+func sharedDir(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("WORKSPACEFS_SHARED")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		lacking(t, "the directory that WORKSPACEFS_SHARED names")
+	}
+	return dir
+}
+
+// TestConformanceMounted runs the suite on filesystems that the test mounts.
+func TestConformanceMounted(t *testing.T) {
+	inKernelModes(t, func(t *testing.T, m mode) {
+		if m.name == "walk" && !long() {
+			t.Skip("in a long run")
+		}
+		opts := diskfs.Options{NoSync: !long()}
+		t.Run("xfs", func(t *testing.T) {
+			conformance.Run(t, m.harness(newLoop(t, "xfs", "mkfs.xfs", "-q").dir, opts))
+		})
+		t.Run("ext4", func(t *testing.T) {
+			if !long() {
+				t.Skip("in a long run")
+			}
+			conformance.Run(t, m.harness(newLoop(t, "ext4", "mkfs.ext4", "-q").dir, opts))
+		})
+		t.Run("folding", func(t *testing.T) {
+			exfat, ntfs := caseMounts(t)
+			t.Run("exfat", func(t *testing.T) {
+				h := m.harness(exfat, opts)
+				h.Plant, h.HostDir = nil, nil // exFAT has neither links nor other types
+				h.Known = knownExfat
+				conformance.Run(t, h)
+			})
+			t.Run("ntfs", func(t *testing.T) {
+				h := m.harness(ntfs, opts)
+				h.Known = knownNTFS
+				conformance.Run(t, h)
+			})
+		})
+	})
+}
+
+// What these file servers do not keep, whoever calls them.
+var (
+	knownExfat = map[string]string{
+		"REMOVE-an-open-directory":          "an open directory that was removed cannot be described",
+		"WRITE-moves-the-modification-time": "exfat-fuse does nothing for a truncation to the present size",
+	}
+	knownNTFS = map[string]string{
+		"PATH-element-of-255-bytes":        "a rename over so long a name leaves a shortened one behind",
+		"PATH-odd-names":                   "lowntfs-3g lists names in lower case",
+		"CASE-spelling-is-kept":            "lowntfs-3g lists names in lower case",
+		"CASE-rename-changes-the-spelling": "lowntfs-3g lists names in lower case",
+		"REMOVE-an-open-directory":         "an open directory that was removed cannot be described",
+		"LINK-swapped-in-later":            "an open file that is removed stays listed as .ghost-ntfs-3g",
+	}
+)
+
+// TestCaseProbe: what Open says about case is true where it can be tested, and
+// Open writes nothing to find out.
+func TestCaseProbe(t *testing.T) {
+	exfat, ntfs := caseMounts(t)
+	for _, base := range []string{exfat, ntfs} {
+		for _, layout := range [][]string{nil, {"12", "34"}, {"Name"}, {"name", "other"}} {
+			dir, err := os.MkdirTemp(base, "1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			lay(t, dir, "", layout...)
+			before := names(t, dir)
+			inModes(t, func(t *testing.T, m mode) {
+				p := m.openDir(t, dir, diskfs.Options{})
+				// Portable systems go by inode, which exFAT-FUSE has per spelling.
+				if p.Features().CaseSensitive && m.name != "portable" {
+					t.Errorf("%s with %v is said to be case-sensitive", filepath.Base(base), layout)
+				}
+			})
+			if after := names(t, dir); len(after) != len(before) {
+				t.Errorf("Open changed %v to %v", before, after)
+			}
+		}
+	}
+	for _, layout := range [][]string{{"name"}, {"name", "NAME"}, {"name", "NAME", "Other"}} {
+		dir := t.TempDir()
+		lay(t, dir, "", layout...)
+		inModes(t, func(t *testing.T, m mode) {
+			if !m.openDir(t, dir, diskfs.Options{}).Features().CaseSensitive {
+				t.Errorf("%v is said to fold", layout)
+			}
+		})
+	}
+}
+
+// TestReservedNamesFold: on storage that folds, no spelling reaches a temporary.
+func TestReservedNamesFold(t *testing.T) {
+	exfat, _ := caseMounts(t)
+	temp := diskfs.TempName()
+	lay(t, exfat, "", temp+": half")
+	p := modes[0].openDir(t, exfat, diskfs.Options{})
+	for _, name := range []string{temp, strings.ToUpper(temp), strings.Replace(temp, "u", "U", 1)} {
+		if _, err := p.Stat(t.Context(), path(name)); !errors.Is(err, provider.ErrPath) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestBindMounts: a directory bound from elsewhere is part of the tree, unless
+// OneFileSystem says no; and a mount point stays where it is.
+func TestBindMounts(t *testing.T) {
+	base := t.TempDir()
+	lay(t, base, "", "root/", "root/mnt/", "root/d/", "root/file: x", "out/", "out/sub/", "out/f: bound", "single: bound")
+	mount(t, base+"/out", base+"/root/mnt", "", unix.MS_BIND, "")
+	mount(t, base+"/single", base+"/root/file", "", unix.MS_BIND, "")
+	inModes(t, func(t *testing.T, m mode) {
+		ctx := t.Context()
+		p := m.openDir(t, base+"/root", diskfs.Options{})
+		if b, err := provider.ReadFile(ctx, p, path("mnt/f")); err != nil || string(b) != "bound" {
+			t.Errorf("through the mount: %q, %v", b, err)
+		}
+		f, err := p.Open(ctx, path("mnt"), provider.OpenOptions{Read: true, Directory: true})
+		if err != nil {
+			t.Fatalf("listing the mount: %v", err)
+		}
+		if entries, err := f.ReadDir(0); err != nil || len(entries) != 2 {
+			t.Errorf("listing the mount: %v, %v", entries, err)
+		}
+		f.Close()
+		for _, name := range []string{"mnt", "file"} {
+			if err := p.Remove(ctx, path(name)); err != syscall.EBUSY {
+				t.Errorf("Remove(%s): %v", name, err)
+			}
+			if err := p.Rename(ctx, path(name), path("moved"), provider.RenameOptions{}); err != syscall.EBUSY {
+				t.Errorf("Rename(%s): %v", name, err)
+			}
+			if err := p.Rename(ctx, path("d"), path(name), provider.RenameOptions{}); err == nil {
+				t.Errorf("Rename over %s succeeded", name)
+			}
+		}
+		if _, err := p.Replace(ctx, path("file"), strings.NewReader("new"), provider.ReplaceOptions{}); err != syscall.EBUSY {
+			t.Errorf("Replace of a mount point: %v", err)
+		}
+		if err := p.Rename(ctx, path("mnt/f"), path("f"), provider.RenameOptions{}); err != syscall.EXDEV {
+			t.Errorf("Rename across: %v", err)
+		}
+		// Portable systems see only devices, and this is the same one.
+		if m.name == "portable" {
+			return
+		}
+		one := m.openDir(t, base+"/root", diskfs.Options{OneFileSystem: true})
+		for _, op := range operations {
+			for _, name := range []string{"mnt/f", "mnt/sub", "mnt/new"} {
+				if err := op.do(ctx, one, path(name)); err != syscall.EXDEV {
+					t.Errorf("OneFileSystem: %s %s: %v", op.name, name, err)
+				}
+			}
+			if strings.HasPrefix(op.name, "open-") && op.name != "open-exclusive" || op.name == "stat" || op.name == "read-file" {
+				if err := op.do(ctx, one, path("mnt")); err != syscall.EXDEV && err != syscall.EISDIR {
+					t.Errorf("OneFileSystem: %s of the mount point: %v", op.name, err)
+				}
+			}
+		}
+		if _, err := one.Stat(ctx, path("d")); err != nil {
+			t.Errorf("OneFileSystem refuses its own: %v", err)
+		}
+	})
+}
+
+// TestOneFileSystemByDevice is OneFileSystem where the kernel does not tell
+// mounts apart.
+func TestOneFileSystemByDevice(t *testing.T) {
+	base := t.TempDir()
+	lay(t, base, "", "root/", "root/mnt/", "root/f: x")
+	mount(t, "none", base+"/root/mnt", "tmpfs", 0, "size=1m")
+	lay(t, base+"/root/mnt", "", "f: x")
+	inModes(t, func(t *testing.T, m mode) {
+		p := m.openDir(t, base+"/root", diskfs.Options{OneFileSystem: true})
+		if _, err := provider.ReadFile(t.Context(), p, path("mnt/f")); err != syscall.EXDEV {
+			t.Errorf("through the mount: %v", err)
+		}
+		if _, err := provider.ReadFile(t.Context(), p, path("f")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestKernelFilesystems: files of proc and sysfs say that they are regular.
+func TestKernelFilesystems(t *testing.T) {
+	for _, dir := range []string{"/proc", "/proc/self", "/sys"} {
+		if _, err := diskfs.Open(dir, diskfs.Options{}); !errors.Is(err, provider.ErrIrregular) {
+			t.Errorf("Open(%s): %v", dir, err)
+		}
+	}
+	for _, m := range modes[:2] {
+		p := m.openDir(t, "/", diskfs.Options{})
+		for _, name := range []string{"proc/version", "proc/1/mem", "proc/1/environ", "sys/kernel/mm", "proc"} {
+			opts := provider.OpenOptions{Read: true}
+			if f, err := p.Open(t.Context(), path(name), opts); !errors.Is(err, provider.ErrIrregular) && !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%s: Open(%s): %v %v", m.name, name, f, err)
+			}
+			opts.Directory = true
+			if f, err := p.Open(t.Context(), path(name), opts); !errors.Is(err, provider.ErrIrregular) && err != syscall.ENOTDIR {
+				t.Errorf("%s: Open(%s, Directory): %v %v", m.name, name, f, err)
+			}
+		}
+		if _, err := provider.ReadFile(t.Context(), p, path("proc/version")); !errors.Is(err, provider.ErrIrregular) {
+			t.Errorf("%s: ReadFile: %v", m.name, err)
+		}
+		if _, err := p.Stat(t.Context(), path("proc/version")); err != nil {
+			t.Errorf("%s: Stat: %v", m.name, err)
+		}
+		for _, name := range []string{"proc/self/exe", "proc/self/root/etc/passwd", "proc/self/cwd"} {
+			if _, err := provider.ReadFile(t.Context(), p, path(name)); !errors.Is(err, provider.ErrSymlink) {
+				t.Errorf("%s: magic link %s: %v", m.name, name, err)
+			}
+		}
+	}
+}
+
+// TestReadOnlyMount: storage that is mounted read-only is a read-only provider.
+func TestReadOnlyMount(t *testing.T) {
+	dir := t.TempDir()
+	mount(t, "none", dir, "tmpfs", 0, "size=1m")
+	lay(t, dir, "", "f: content")
+	inModes(t, func(t *testing.T, m mode) {
+		before := m.openDir(t, dir, diskfs.Options{})
+		if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Mount("", dir, "", unix.MS_REMOUNT, "")
+		p := m.openDir(t, dir, diskfs.Options{})
+		if m.name != "portable" && p.Features().Write {
+			t.Error("Features.Write on a read-only mount")
+		}
+		for _, p := range []opened{before, p} {
+			if _, err := p.Replace(t.Context(), path("f"), strings.NewReader("new"), provider.ReplaceOptions{}); err != syscall.EROFS {
+				t.Errorf("Replace: %v", err)
+			}
+			if err := p.Mkdir(t.Context(), path("d"), 0o755); err != syscall.EROFS {
+				t.Errorf("Mkdir: %v", err)
+			}
+		}
+		if got := hostFile(t, dir, "f"); got != "content" {
+			t.Errorf("content %q", got)
+		}
+	})
+}
