@@ -3,8 +3,10 @@ package policyfs
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/workspacefs/workspacefs/namespace"
 )
@@ -151,6 +153,39 @@ func BenchmarkEntry(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(names)), "ns/entry")
 			})
 		}
+	}
+}
+
+// BenchmarkPolicyRows measures rows C1 to C3 as they are stated: interleaved rounds,
+// medians of the ratios within a round.
+func BenchmarkPolicyRows(b *testing.B) {
+	at, dir := namespace.MustParse(deepPath), namespace.MustParse("/services/billing/internal/ledger")
+	few, many, slow := benchPolicy(b, 20), benchPolicy(b, 2000), newLinear(benchSpec(20))
+	entries := newCursor(few, dir)
+	const ops = 300
+	timed := func(f func()) float64 {
+		start := time.Now()
+		for range ops {
+			f()
+		}
+		return float64(time.Since(start).Nanoseconds()) / ops
+	}
+	rows := map[string][]float64{}
+	for b.Loop() {
+		clean := timed(func() { path.Clean(deepPath) })
+		linear := timed(func() { slow.read(deepPath) })
+		c20 := timed(func() { check(few, Request{OpRead, at}) })
+		c2000 := timed(func() { check(many, Request{OpRead, at}) })
+		entry := timed(func() { entries.entry("component_17.go", false) })
+		for row, value := range map[string]float64{
+			"C1-x-path.Clean": c20 / clean, "C1-x-linear": c20 / linear, "C2-x": c2000 / c20, "C3-ns/entry": entry, "ns/check": c20,
+		} {
+			rows[row] = append(rows[row], value)
+		}
+	}
+	for row, values := range rows {
+		slices.Sort(values)
+		b.ReportMetric(values[len(values)/2], row)
 	}
 }
 

@@ -2,6 +2,7 @@ package policyfs
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,28 +94,36 @@ func TestCursorCustom(t *testing.T) {
 	}
 }
 
-// TestScanElem: reading words finds the elements that splitting at slashes finds,
-// with the hash and the verdict on ASCII that the element alone has.
-func TestScanElem(t *testing.T) {
+// TestWalkWords: reading eight bytes at a time finds the elements that splitting at
+// slashes finds, whatever their lengths, and neighbours of the slash in ASCII.
+func TestWalkWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range rounds(5000) {
 		var elems []string
 		for range 1 + r.IntN(4) {
 			b := make([]byte, 1+r.IntN(20))
 			for i := range b {
-				if b[i] = byte(1 + r.IntN(255)); b[i] == '/' || r.IntN(3) > 0 {
-					b[i] = "./0Oo\xaf\xff"[r.IntN(7)] // neighbours of the slash
-					if b[i] == '/' {
-						b[i] = '-'
-					}
-				}
+				b[i] = ".-0Oo\x0e\x1f"[r.IntN(7)]
 			}
-			elems = append(elems, string(b))
+			elems = append(elems, "n"+string(b)+"n")
 		}
-		text := strings.Join(elems, "/")
-		n, hash, ascii := scanElem(text)
-		if n != len(elems[0]) || hash != hashElem(elems[0]) || ascii != isASCII(elems[0]) {
-			t.Fatalf("%q: length %d, ASCII %v; want %d, %v", text, n, ascii, len(elems[0]), isASCII(elems[0]))
+		if r.IntN(4) == 0 {
+			elems[r.IntN(len(elems))] += "\u00e9"
+		}
+		// Each element alone, and none of its prefixes, is a denied component.
+		which := r.IntN(len(elems))
+		for _, c := range []struct {
+			component string
+			want      bool
+		}{{elems[which], true}, {elems[which][:1], false}, {elems[which] + "n", false}, {strings.Join(elems, "/"), len(elems) == 1}} {
+			m := newCompiled(false)
+			m.name(foldElem(c.component)).component = ruleHidden
+			m.finish()
+			s := m.root
+			m.walk(&s, strings.Join(elems, "/"))
+			if got := s.cover[denyComponent] != 0; got != (c.want || slices.ContainsFunc(elems, func(e string) bool { return foldElem(e) == foldElem(c.component) })) {
+				t.Fatalf("%q: component %q: %v", elems, c.component, got)
+			}
 		}
 	}
 }
@@ -156,5 +165,24 @@ func TestHashIgnoresCase(t *testing.T) {
 	}
 	if got := tab.folded(hashElem("`"), "`"); got == nil || *got != "`" {
 		t.Errorf("a grave accent, folded, leads to %v", got)
+	}
+}
+
+// TestUpperWord compares eight bytes at a time with one at a time.
+func TestUpperWord(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	for i := range rounds(5000) {
+		var b [8]byte
+		for j := range b {
+			b[j] = byte(r.IntN(256))
+		}
+		b[i%8] = byte(i) // each byte at each place
+		want := b
+		for j, c := range b {
+			want[j] = upper(c)
+		}
+		if got := upperWord(word(string(b[:]))); got != word(string(want[:])) {
+			t.Fatalf("%x becomes %x, want %x", b, got, want)
+		}
 	}
 }

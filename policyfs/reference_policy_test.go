@@ -207,6 +207,7 @@ func (r reference) has(verb, raw string) bool {
 var elements = []string{
 	"a", "A", "b", "ab", "a.", "c", "C ", ".x", ".X", ".x.", ".env", ".ENV", ".env.local", ".env.LOCAL", ".git", ".g\u200cit",
 	"credentials", "Credentials.", "gcloud", "...", "..a", "k", "K", "\u212a", "caf\u00e9", "cafe\u0301", "\u200b.x", "node_modules", "Node_Modules", "workspace",
+	"seven77", "eight888", "EIGHT888", "nine99999", "credentials.json", "sixteen_sixteen_", "seventeen_seventee", "twenty-four-bytes-of-name", "caf\u00e9-au-lait-et-croissant",
 }
 
 func randomPath(r *rand.Rand, depth int) namespace.Path {

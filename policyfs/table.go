@@ -51,15 +51,26 @@ func (t *table[T]) folded(hash uint64, key string) *T {
 // sameFolded reports whether key, which foldKey returned, is folded once its ASCII
 // letters are upper case.
 func sameFolded(key, folded string) bool {
-	if len(key) != len(folded) {
+	n := len(key)
+	switch {
+	case n != len(folded):
 		return false
+	case n < 8:
+		return upperWord(short(key)) == short(folded)
 	}
-	for i := 0; i < len(key); i++ {
-		if upper(key[i]) != folded[i] {
+	for i := 0; i+8 < n; i += 8 {
+		if upperWord(word(key[i:])) != word(folded[i:]) {
 			return false
 		}
 	}
-	return true
+	return upperWord(word(key[n-8:])) == word(folded[n-8:])
+}
+
+// upperWord is upper for eight bytes, which need not be ASCII.
+func upperWord(w uint64) uint64 {
+	low := w &^ highBits
+	fromA, overZ := low+(0x80-'a')*lowBits, low+(0x7f-'z')*lowBits
+	return w ^ (fromA&^overZ&^w&highBits)>>2 // bit 7 of each letter to its bit 5
 }
 
 // at returns what is under key, made if there is nothing.
@@ -110,34 +121,6 @@ func hashElem(elem string) uint64 {
 		h = mix(h, word(elem[i:]))
 	}
 	return hashEnd(h, word(elem[n-8:])>>(64-n%8*8), n)
-}
-
-// scanElem reads the first element of elems, eight bytes at a time: its length, its
-// hash as by hashElem, and whether it is pure ASCII.
-func scanElem(elems string) (n int, hash uint64, ascii bool) {
-	var high uint64
-	for rest := elems; ; rest = rest[8:] {
-		var w uint64
-		left := len(rest)
-		if left >= 8 {
-			w = word(rest)
-		} else {
-			w = short(rest)
-		}
-		// The lowest bit set marks the first slash; higher ones may be wrong.
-		x := w ^ '/'*lowBits
-		if slash := (x - lowBits) &^ x & highBits; slash != 0 {
-			left = bits.TrailingZeros64(slash) / 8
-			w &= 1<<(left*8) - 1
-		}
-		high |= w
-		if left < 8 {
-			n += left
-			return n, hashEnd(hash, w, n), high&highBits == 0
-		}
-		hash = mix(hash, w)
-		n += 8
-	}
 }
 
 // mix takes eight bytes into a hash. Bit 5 is all in which the two cases of a
@@ -197,9 +180,9 @@ func (b bloom) has(hash uint64) bool {
 }
 
 // nameFilter is a Bloom filter for some dozen elements, one bit each.
-type nameFilter [8]uint64
+type nameFilter [16]uint64
 
-func (f *nameFilter) add(hash uint64) { f[hash>>61] |= 1 << (hash >> 55 & 63) }
+func (f *nameFilter) add(hash uint64) { f[hash>>60] |= 1 << (hash >> 54 & 63) }
 
 // has reports whether an element of this hash may be among those of f.
-func (f *nameFilter) has(hash uint64) bool { return f[hash>>61]>>(hash>>55&63)&1 != 0 }
+func (f *nameFilter) has(hash uint64) bool { return f[hash>>60]>>(hash>>54&63)&1 != 0 }

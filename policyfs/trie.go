@@ -1,6 +1,8 @@
 package policyfs
 
 import (
+	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/workspacefs/workspacefs/namespace"
@@ -120,9 +122,14 @@ func (c *compiled) add(sc scope) rule {
 // node is one place in a trie.
 type node struct {
 	next  table[node]
-	ends  *[verbs]rule // the scopes that end here
-	verbs verbSet      // the verbs of scopes that end strictly below
-	first rule         // of those scopes, the one that a refusal names
+	ends  []ending // the scopes that end here, one for each verb
+	verbs verbSet  // the verbs of scopes that end strictly below
+	first rule     // of those scopes, the one that a refusal names
+}
+
+type ending struct {
+	verb verb
+	rule rule
 }
 
 // verbSet is a set of verbs.
@@ -141,11 +148,8 @@ func (n *node) add(elems string, key func(string) string, v verb, end, below rul
 		elem, elems = cutElem(elems)
 		n = n.next.at(key(elem))
 	}
-	if n.ends == nil {
-		n.ends = new([verbs]rule)
-	}
-	if n.ends[v] == 0 {
-		n.ends[v] = end
+	if !slices.ContainsFunc(n.ends, func(e ending) bool { return e.verb == v }) {
+		n.ends = append(n.ends, ending{v, end})
 	}
 }
 
@@ -171,11 +175,9 @@ func (s *state) enter(n *node) *node {
 	if n == nil {
 		return nil
 	}
-	if n.ends != nil {
-		for v, r := range n.ends {
-			if s.cover[v] == 0 {
-				s.cover[v] = r
-			}
+	for _, e := range n.ends {
+		if s.cover[e.verb] == 0 {
+			s.cover[e.verb] = e.rule
 		}
 	}
 	if n.verbs == 0 {
@@ -184,17 +186,35 @@ func (s *state) enter(n *node) *node {
 	return n
 }
 
-// walk reads the elements of elems, which are joined by single slashes.
+// walk reads the elements of elems, which are joined by single slashes, eight bytes
+// at a time. Each word is looked at once: for its first slash, for bytes that are
+// not ASCII, and for the hash of its element (see hashElem).
 func (m *matcher) walk(s *state, elems string) {
-	for elems != "" {
-		n, hash, ascii := scanElem(elems)
-		elem := elems[:n]
-		if n < len(elems) {
-			n++
+	var hash, high uint64 // of the whole words of the element
+	for start, i := 0, 0; start < len(elems); {
+		var w uint64
+		left := len(elems) - i
+		if left >= 8 {
+			w = word(elems[i:])
+		} else {
+			w = short(elems[i:])
 		}
-		elems = elems[n:]
-		switch {
-		case !ascii || odd(elem):
+		// The lowest bit set marks the first slash; higher ones may be wrong.
+		x := w ^ '/'*lowBits
+		if slash := (x - lowBits) &^ x & highBits; slash != 0 {
+			left = bits.TrailingZeros64(slash) / 8
+			w &= 1<<(left*8) - 1
+		}
+		high |= w
+		if left >= 8 {
+			hash = mix(hash, w)
+			i += 8
+			continue
+		}
+		i += left
+		elem := elems[start:i]
+		switch hash = hashEnd(hash, w, len(elem)); {
+		case high&highBits != 0 || odd(elem):
 			m.step(s, elem)
 		case m.filter.has(hash) || s.leadsOn(hash):
 			m.stepTo(s, elem, elem, hash, hash)
@@ -202,6 +222,8 @@ func (m *matcher) walk(s *state, elems string) {
 			// No rule is about it: all it does is lead off the tries.
 			s.exact, s.deny = nil, nil
 		}
+		i++
+		start, hash, high = i, 0, 0
 	}
 }
 
@@ -232,14 +254,22 @@ func (m *matcher) step(s *state, elem string) {
 // stepTo reads one element, which is key when folded, but for being hidden. The
 // hashes are those of elem and key.
 func (m *matcher) stepTo(s *state, elem, key string, exact, folded uint64) {
-	if s.exact != nil {
-		s.exact = s.enter(s.exact.next.exact(exact, elem))
+	if n := s.exact; n != nil {
+		s.exact = nil
+		if n.next.bloom.has(exact) {
+			s.exact = s.enter(n.next.exact(exact, elem))
+		}
 	}
-	if s.deny != nil {
-		s.deny = s.enter(s.deny.next.folded(folded, key))
+	if n := s.deny; n != nil {
+		s.deny = nil
+		if n.next.bloom.has(folded) {
+			s.deny = s.enter(n.next.folded(folded, key))
+		}
 	}
-	if r := m.names.folded(folded, key); r != nil {
-		s.named(*r)
+	if m.filter.has(folded) {
+		if r := m.names.folded(folded, key); r != nil {
+			s.named(*r)
+		}
 	}
 }
 
