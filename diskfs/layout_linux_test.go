@@ -1,6 +1,7 @@
 package diskfs_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"os"
@@ -146,3 +147,6 @@ func removeTree(t testing.TB, dir string) {
 		t.Fatal(err)
 	}
 }
+
+// digest is the digest of content.
+func digest(b []byte) provider.Digest { return provider.Digest(sha256.Sum256(b)) }
