@@ -98,61 +98,67 @@ func (d *dirState) cursor(left int) cursor {
 
 // entry reports whether the entry name is visible: it may be read, or it is a
 // directory and may be traversed.
+//
+// Most entries of most directories are pure ASCII that is neither hidden nor
+// trimmed by folding, and no rule is about them; they are known by one look at
+// their bytes.
 func (c cursor) entry(name string, dir bool) bool {
-	if c.dir == nil {
+	d, n := c.dir, len(name)
+	if d == nil || n == 0 || n > d.room {
 		return false
 	}
-	kind := c.dir.look(name)
-	if kind == indifferent {
-		return c.dir.plain
+	if odd(name) {
+		return c.spells(name) && d.visible(name, dir)
 	}
-	read, stat := c.ask(name, kind)
-	return read || dir && stat
+	// This is quickHash, with a look at each word.
+	var first, last, bad uint64
+	if n < 8 {
+		first = short(name)
+		bad = refused(first | blanks<<(n*8))
+	} else {
+		first, last = word(name), word(name[n-8:])
+		bad = refused(first) | refused(last)
+		for i := 8; i+8 < n; i += 8 {
+			bad |= refused(word(name[i:]))
+		}
+	}
+	switch {
+	case bad != 0:
+		return c.spells(name) && d.visible(name, dir)
+	case !d.quick || d.bloom.has(quickMix(first, last, n)):
+		return d.visible(name, dir)
+	}
+	return d.plain
 }
 
 // readable reports whether the entry name may be read.
-func (c cursor) readable(name string) bool {
-	if c.dir == nil {
-		return false
-	}
-	kind := c.dir.look(name)
-	if kind == indifferent {
-		return c.dir.plain
-	}
-	read, _ := c.ask(name, kind)
-	return read
-}
+func (c cursor) readable(name string) bool { return c.entry(name, false) }
 
-// ask returns whether OpRead and OpStat are allowed for the entry name, which look
-// found to be of this kind.
-func (c cursor) ask(name string, kind nameKind) (read, stat bool) {
-	if kind == unclear && !c.spells(name) {
-		return false, false
-	}
-	read, stat = true, true
-	for i := range c.dir.views {
-		v := &c.dir.views[i]
+// visible is entry for a name that a Path can be made of.
+func (d *dirState) visible(name string, dir bool) bool {
+	read, stat := true, dir
+	for i := range d.views {
+		v := &d.views[i]
 		s := v.at
 		v.rules.step(&s, name)
 		_, r := s.read()
-		if !r {
-			_, t := s.traverse()
-			stat = stat && t
+		if !r && stat {
+			_, stat = s.traverse()
 		}
 		read = read && r
 	}
-	if len(c.dir.custom) == 0 || !read && !stat {
-		return read, stat
+	if len(d.custom) == 0 || !read && !stat {
+		return read || stat
 	}
-	path, err := c.dir.path.Join(name)
+	path, err := d.path.Join(name)
 	if err != nil {
-		return false, false
+		return false
 	}
-	for _, p := range c.dir.custom {
+	for _, p := range d.custom {
 		read = read && checkCustom(p, Request{OpRead, path}).Allow
 		stat = stat && checkCustom(p, Request{OpStat, path}).Allow
 	}
-	return read, stat
+	return read || stat
 }
 
 // child returns the cursor of the directory name.
@@ -191,44 +197,6 @@ func (c cursor) spells(name string) bool {
 	}
 	_, err := namespace.MustParse("/").Join(name)
 	return err == nil
-}
-
-// nameKind is what a look at the bytes of an entry's name tells.
-type nameKind uint8
-
-const (
-	unclear     nameKind = iota // nothing
-	spellable                   // it is an element of which a Path can be made
-	indifferent                 // besides, no rule is about it, and no custom policy has a say
-)
-
-// look classifies the name of an entry. What it says is so; what it does not say
-// may be so as well. Only pure ASCII that is neither hidden nor trimmed by folding
-// is ever more than unclear.
-func (d *dirState) look(name string) nameKind {
-	n := len(name)
-	if n == 0 || n > d.room || odd(name) {
-		return unclear
-	}
-	// This is quickHash, with a look at each word.
-	var first, last, bad uint64
-	if n < 8 {
-		first = short(name)
-		bad = refused(first | blanks<<(n*8))
-	} else {
-		first, last = word(name), word(name[n-8:])
-		bad = refused(first) | refused(last)
-		for i := 8; i+8 < n; i += 8 {
-			bad |= refused(word(name[i:]))
-		}
-	}
-	switch {
-	case bad != 0:
-		return unclear
-	case !d.quick || d.bloom.has(quickMix(first, last, n)):
-		return spellable
-	}
-	return indifferent
 }
 
 // refused returns non-zero if one of eight bytes is not ASCII, a control character,
