@@ -3,6 +3,8 @@ package conformance
 import (
 	"testing"
 	"time"
+
+	"github.com/spf13/afero"
 )
 
 // Examined is the outcome of one requirement, for tests of the suite itself.
@@ -29,4 +31,17 @@ func examined(out outcome) Examined {
 		Fails: out.verdict == fails, NotApplicable: out.verdict == notApplicable,
 		Report: out.report, Expected: out.expected, Got: out.got, Reason: out.reason, Unclaimed: out.unclaimed,
 	}
+}
+
+// ExamineFs runs one requirement of RunFs without failing t when it does not
+// hold.
+func ExamineFs(t testing.TB, newFs func(testing.TB) afero.Fs, id string) Examined {
+	t.Helper()
+	for _, r := range fsRequirements() {
+		if r.id == id {
+			return examined(examineFs(t, newFs, r, ordinaryPatience))
+		}
+	}
+	t.Fatalf("no requirement %q", id)
+	return Examined{}
 }
