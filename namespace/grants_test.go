@@ -367,3 +367,21 @@ func TestGrantRelativeDir(t *testing.T) {
 		}
 	}
 }
+
+// TestPlacesWithoutTable: where the system has no table of mounts, the identity
+// of the parents finds what lies inside another directory.
+func TestPlacesWithoutTable(t *testing.T) {
+	top := dirs(t, "w/a/b", "o")
+	at := func(name string) *granted {
+		g := &granted{Grant: Grant{Dir: filepath.Join(top, name)}}
+		if err := g.inspect(); err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	for _, c := range []struct{ outer, inner, want string }{{"w", "w/a/b", filepath.Join("a", "b")}, {"w", "w/a", "a"}, {"w/a", "w", ""}, {"w", "o", ""}, {"w", "w", ""}} {
+		if got := strings.Join(at(c.outer).places(at(c.inner), nil), " "); got != c.want {
+			t.Errorf("%s in %s: %q, want %q", c.inner, c.outer, got, c.want)
+		}
+	}
+}

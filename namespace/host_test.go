@@ -169,6 +169,11 @@ func TestDirFromHostErrors(t *testing.T) {
 			t.Errorf("%.60q: the kernel says %v", c.cwd, kernel)
 		}
 	}
+	for _, host := range []string{in("w/file") + "/", in("w/file") + "/.", in("w/file/x")} {
+		if p, ok := n.FromHost(host); ok {
+			t.Errorf("a file taken for a directory: %v", p)
+		}
+	}
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	if _, err := n.DirFromHost(done, in("w/a")); !errors.Is(err, context.Canceled) {

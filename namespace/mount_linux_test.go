@@ -34,10 +34,11 @@ func bindMount(t *testing.T, what, where string) {
 func TestOverlapThroughBindMounts(t *testing.T) {
 	top := dirs(t, "w/a/b/c", "w/m", "x/y/z", "x/q")
 	in := func(name string) string { return filepath.Join(top, name) }
-	bindMount(t, in("w"), in("w2"))     // all of w elsewhere
-	bindMount(t, in("w/a"), in("a2"))   // a part of w elsewhere
-	bindMount(t, in("x/y"), in("w/m"))  // a part of x inside w
-	bindMount(t, in("w/a"), in("w/aa")) // a part of w inside w
+	bindMount(t, in("w"), in("w2"))      // all of w elsewhere
+	bindMount(t, in("w/a"), in("a2"))    // a part of w elsewhere
+	bindMount(t, in("x/y"), in("w/m"))   // a part of x inside w
+	bindMount(t, in("w/a"), in("w/aa"))  // a part of w inside w
+	bindMount(t, in("x/y/z"), in("v/z")) // a part of a part of x inside v
 	folder := func(dir, label string, access Access) Grant {
 		return Grant{Dir: in(dir), Label: label, Kind: KindFolder, Access: access}
 	}
@@ -82,6 +83,11 @@ func TestOverlapThroughBindMounts(t *testing.T) {
 			[]Grant{w, folder("x", "x", ReadWrite), folder("x/y/z", "z", ReadOnly)},
 			"/mnt/x rw, /mnt/x/y/z ro, /mnt/z ro, /workspace/w rw, /workspace/w/m rw, /workspace/w/m/z ro",
 			"/workspace/w/m/z/f", "/workspace/mnt/x/y/z/f /workspace/mnt/z/f",
+		},
+		"part of two granted directories": {
+			[]Grant{folder("v", "v", ReadWrite), folder("x", "x", ReadWrite), folder("x/y", "y", ReadOnly)},
+			"/mnt/v rw, /mnt/v/z ro, /mnt/x rw, /mnt/x/y ro, /mnt/y ro",
+			"/mnt/v/z/f", "/workspace/mnt/x/y/z/f /workspace/mnt/y/z/f",
 		},
 		"part of a directory shown inside itself": {
 			[]Grant{w},
