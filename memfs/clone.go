@@ -47,9 +47,6 @@ func (m *FS) Clone() *FS {
 	return c
 }
 
-// removed reports whether d is in no directory any more.
-func (d *dir) removed(root *dir) bool { return d.parent == nil && d != root }
-
 // above returns the directories from the root down to the one that f, which
 // leads, is or is in.
 func (f *file) above() []*dir {

@@ -18,8 +18,6 @@ func (f *file) ReadDir(max int) ([]fs.DirEntry, error) {
 		return nil, fs.ErrClosed
 	case d == nil:
 		return nil, syscall.ENOTDIR
-	case d.removed(f.m.root):
-		return nil, syscall.ENOENT // as getdents(2) of a removed directory
 	case max > 0 && d.entries.len > max:
 		return nil, provider.ErrTooMany
 	}

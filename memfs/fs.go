@@ -130,10 +130,8 @@ func (m *FS) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) 
 	if err := m.begin(ctx); err != nil {
 		return nil, err
 	}
-	if e, still := m.cached(elems(name)); e != nil {
-		if a := e.n.attr(); still.holds() {
-			return a.info(name.Base()), nil
-		}
+	if a, ok := m.recall(elems(name)).attr(); ok {
+		return a.info(name.Base()), nil
 	}
 	shard := m.mu.rlock()
 	defer m.mu.runlock(shard)

@@ -75,7 +75,7 @@ func (m *FS) findParent(name provider.Path) (d *dir, key string, n *inode, err e
 	if path == "" {
 		return nil, "", &m.root.inode, nil
 	}
-	if e, _ := m.cached(path); e != nil {
+	if e := m.recall(path).e; e != nil {
 		return e.d, e.key, e.n, nil
 	}
 	d = m.root

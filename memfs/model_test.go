@@ -261,15 +261,14 @@ func (m *model) rename(oldname, newname provider.Path, opts provider.RenameOptio
 	if err != nil {
 		return err
 	}
-	if o != nil && o.kids != nil && opts.NotDir {
-		return syscall.EISDIR
-	}
 	to, newKey, target, err := m.at(newname)
 	switch {
 	case err != nil:
 		return err
 	case o == nil:
 		return syscall.ENOENT
+	case o.kids != nil && opts.NotDir:
+		return syscall.EISDIR
 	case opts.NoReplace && target != nil:
 		return syscall.EEXIST
 	case o == target && oldname.Base() == newname.Base():

@@ -46,7 +46,7 @@ func (m *FS) Open(ctx context.Context, name provider.Path, opts provider.OpenOpt
 	if err := opts.Check(); err != nil {
 		return nil, err
 	}
-	if f := m.openCached(name, opts); f != nil {
+	if f := m.openRecalled(m.recall(elems(name)), name.Base(), opts); f != nil {
 		return f, nil
 	}
 	f, err := m.openShared(name, opts)
@@ -59,21 +59,20 @@ func (m *FS) Open(ctx context.Context, name provider.Path, opts provider.OpenOpt
 	return f, nil
 }
 
-// openCached opens what is there, belongs to this FS and is remembered. It does
-// without mu: whoever takes the inode away forgets the name, then asks under
-// openMu whether it is open.
-func (m *FS) openCached(name provider.Path, opts provider.OpenOptions) *file {
-	e, still := m.cached(elems(name))
-	if e == nil || mayOpen(e.n, opts) != nil {
+// openRecalled opens what is remembered of a path, if it is still so and belongs
+// to this FS. It does without mu: whoever takes the inode away forgets the name,
+// then asks under openMu whether it is open.
+func (m *FS) openRecalled(r recall, base string, opts provider.OpenOptions) *file {
+	if r.e == nil || mayOpen(r.e.n, opts) != nil {
 		return nil
 	}
-	f := m.newFile(e.n, name.Base(), opts)
+	f := m.newFile(r.e.n, base, opts)
 	m.openMu.Lock()
 	defer m.openMu.Unlock()
-	if !still.holds() || e.n.owner != m.owner {
+	if !r.holds() || f.n.owner != m.owner {
 		return nil
 	}
-	f.attach(&e.location, opts)
+	f.attach(&r.e.location, opts)
 	return f
 }
 

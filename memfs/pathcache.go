@@ -63,29 +63,38 @@ func (s *cacheSlot) find(path string) (*cacheWay, *cachedPath) {
 	return nil, nil
 }
 
-// cached returns what is remembered of path, nil for nothing, and a question
-// whose answer true, later, says that it was so until then. Who holds mu need not
-// ask.
-func (m *FS) cached(path string) (e *cachedPath, still stillCached) {
-	c := m.paths.Load()
-	if c == nil {
-		return nil, stillCached{}
-	}
-	s, _ := m.slot(c, path)
-	way, e := s.find(path)
-	return e, stillCached{m, c, way, e}
-}
-
-// stillCached is a question to ask again.
-type stillCached struct {
+// recall is what was remembered of a path: nothing, unless e is there. Who holds
+// mu may use e; who does not may use what he read from it if it still holds
+// afterwards.
+type recall struct {
 	m   *FS
 	c   *pathCache
 	way *cacheWay
 	e   *cachedPath
 }
 
-// holds reports whether the entry is still there.
-func (q stillCached) holds() bool { return q.way.Load() == q.e && q.m.paths.Load() == q.c }
+// recall looks path up.
+func (m *FS) recall(path string) recall {
+	c := m.paths.Load()
+	if c == nil {
+		return recall{}
+	}
+	s, _ := m.slot(c, path)
+	way, e := s.find(path)
+	return recall{m, c, way, e}
+}
+
+// holds reports whether what was remembered still is.
+func (r recall) holds() bool { return r.way.Load() == r.e && r.m.paths.Load() == r.c }
+
+// attr returns the attributes of what is at the path.
+func (r recall) attr() (a attr, ok bool) {
+	if r.e == nil {
+		return attr{}, false
+	}
+	a = r.e.n.attr()
+	return a, r.holds()
+}
 
 // remember notes that path leads to n, which is in d under key, when path is
 // looked for the second time: a walk over many files would otherwise push out

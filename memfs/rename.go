@@ -47,9 +47,6 @@ func (m *FS) Rename(ctx context.Context, oldname, newname provider.Path, opts pr
 	if err != nil {
 		return err
 	}
-	if n != nil && n.dir != nil && opts.NotDir {
-		return syscall.EISDIR
-	}
 	if n != nil {
 		// At once, as the way to newname may lead through it.
 		n = m.ownEntry(from, oldKey, n)
@@ -60,6 +57,8 @@ func (m *FS) Rename(ctx context.Context, oldname, newname provider.Path, opts pr
 		return err
 	case n == nil:
 		return syscall.ENOENT
+	case n.dir != nil && opts.NotDir:
+		return syscall.EISDIR
 	case target != nil && opts.NoReplace:
 		return syscall.EEXIST
 	case target == n && oldname.Base() == newname.Base():

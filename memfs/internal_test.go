@@ -1,0 +1,181 @@
+package memfs
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+// These windows are too narrow to be hit by chance, so the tests stand in them.
+
+// TestRecallIsAskedAgain: who read from a remembered inode notices that it was
+// taken away meanwhile, whatever did it.
+func TestRecallIsAskedAgain(t *testing.T) {
+	ctx := t.Context()
+	name := provider.MustPath("d/f")
+	opts := provider.OpenOptions{Read: true}
+	for what, take := range map[string]func(m *FS) error{
+		"remove":  func(m *FS) error { return m.Remove(ctx, name) },
+		"replace": func(m *FS) error { return provider.WriteFile(ctx, m, name, []byte("new"), 0) },
+		"rename":  func(m *FS) error { return m.Rename(ctx, name, provider.MustPath("x"), provider.RenameOptions{}) },
+		"rename over": func(m *FS) error {
+			return m.Rename(ctx, provider.MustPath("d/g"), name, provider.RenameOptions{})
+		},
+		"rename of the directory": func(m *FS) error {
+			return m.Rename(ctx, provider.MustPath("d"), provider.MustPath("e"), provider.RenameOptions{})
+		},
+		"remove by entry": func(m *FS) error {
+			d, err := m.Open(ctx, provider.MustPath("d"), opts)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			return d.(provider.EntryRemover).RemoveEntry("f", false)
+		},
+		"copy after a clone": func(m *FS) error { m.Clone(); return m.Chmod(ctx, name, 0o600) },
+		"nothing":            func(m *FS) error { return nil },
+	} {
+		m := New(Options{})
+		m.unremembered.Store(1 << 20)
+		if err := m.Mkdir(ctx, provider.MustPath("d"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"d/f", "d/g"} {
+			if err := provider.WriteFile(ctx, m, provider.MustPath(file), []byte("old"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			if _, err := m.Stat(ctx, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := m.recall(name.String())
+		if r.e == nil {
+			t.Fatalf("%s: the path is not remembered", what)
+		}
+		if err := take(m); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		want := what == "nothing"
+		if _, ok := r.attr(); ok != want {
+			t.Errorf("%s: attributes hold: %v", what, ok)
+		}
+		if f := m.openRecalled(r, "f", opts); (f != nil) != want {
+			t.Errorf("%s: opened: %v", what, f != nil)
+		}
+		checkTree(t, m)
+	}
+}
+
+// TestMatchIsAskedAgain: a file that changed after its digest was found right is
+// compared again.
+func TestMatchIsAskedAgain(t *testing.T) {
+	ctx := t.Context()
+	name := provider.MustPath("f")
+	for what, change := range map[string]func(m *FS, h provider.File) error{
+		"write":   func(m *FS, h provider.File) error { _, err := h.WriteAt([]byte("X"), 0); return err },
+		"replace": func(m *FS, h provider.File) error { return provider.WriteFile(ctx, m, name, []byte("old"), 0) },
+		"nothing": func(m *FS, h provider.File) error { return nil },
+	} {
+		m := New(Options{})
+		if err := provider.WriteFile(ctx, m, name, []byte("old"), 0); err != nil {
+			t.Fatal(err)
+		}
+		h, err := m.Open(ctx, name, provider.OpenOptions{Read: true, Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := digestOf([]byte("old"))
+		seen, err := m.checkMatch(name, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _, err := m.readContent(ctx, strings.NewReader("new"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := change(m, h); err != nil {
+			t.Fatal(err)
+		}
+		done, err := m.publish(name, c, provider.ReplaceOptions{If: provider.IfMatch(want)}, seen)
+		if err != nil || done != (what == "nothing") {
+			t.Errorf("%s: published %v, %v", what, done, err)
+		}
+	}
+}
+
+// TestTouchIsOneStep: while one of two directories bears the new time and the
+// other the old, neither can be read.
+func TestTouchIsOneStep(t *testing.T) {
+	a, b := newDir(nil, 0, 0), newDir(nil, 0, 0)
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := int64(1); ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				touch(i, a, b)
+			}
+		}
+	}()
+	for range 100_000 {
+		first := a.attr().mtime
+		if second := b.attr().mtime; second < first {
+			t.Errorf("saw %d, then %d", first, second)
+			break
+		}
+		second := b.attr().mtime
+		if first := a.attr().mtime; first < second {
+			t.Errorf("saw %d, then %d", second, first)
+			break
+		}
+	}
+	close(stop)
+	<-done
+}
+
+// TestAttrIsOneMoment: size and time of a file belong together.
+func TestAttrIsOneMoment(t *testing.T) {
+	n := newInode(nil, 0, 0)
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := int64(1); ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				n.update(func(a *attr) { a.size, a.mtime = i, i })
+			}
+		}
+	}()
+	for range 200_000 {
+		if a := n.attr(); a.size != a.mtime {
+			t.Errorf("size %d at time %d", a.size, a.mtime)
+			break
+		}
+	}
+	close(stop)
+	<-done
+}
+
+// TestKeysAreCopied: the key of an entry is its own memory.
+func TestKeysAreCopied(t *testing.T) {
+	m := New(Options{})
+	long := "name-of-a-file/"
+	if err := m.Mkdir(t.Context(), provider.MustPath(long[:14]), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for key := range m.root.entries.all {
+		if unsafe.StringData(key) == unsafe.StringData(long) {
+			t.Error("the key is part of the path")
+		}
+	}
+}
