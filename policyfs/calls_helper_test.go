@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/workspacefs/workspacefs/namespace"
 	"github.com/workspacefs/workspacefs/policyfs"
 	"github.com/workspacefs/workspacefs/provider"
 )
@@ -167,7 +168,7 @@ func faceCalls() []faceCall {
 		calls = append(calls,
 			faceCall{method: "Explain", label: "Explain " + op.String(), names: 1, reads: readOp(op), do: func(f *policyfs.FS, names ...string) (string, error) {
 				if d := f.Explain(op, names[0]); !d.Allow {
-					return "", &fs.PathError{Op: op.String(), Path: names[0], Err: &policyfs.DeniedError{Op: op, Rule: d.Rule}}
+					return "", &fs.PathError{Op: op.String(), Path: namespace.Quote(names[0]), Err: &policyfs.DeniedError{Op: op, Rule: d.Rule}}
 				}
 				return none(nil)
 			}},
