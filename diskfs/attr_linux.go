@@ -13,26 +13,30 @@ import (
 
 // Chmod sets the permission bits of the very object whose type was checked.
 func (d *FS) Chmod(ctx context.Context, name provider.Path, perm fs.FileMode) error {
-	return d.withObject(ctx, name, func(fd int, st *unix.Stat_t) error {
-		if !d.traits.chmod {
-			return errors.ErrUnsupported
-		}
-		mode := uint32(perm & fs.ModePerm)
-		if err := mapErrno(d.chmodFD(fd, mode)); err != nil {
-			return err
-		}
-		if d.traits.exact {
-			return nil
-		}
-		// A file server may answer success and do nothing.
-		if e := fstat(fd, st); e != 0 {
-			return e
-		}
-		if st.Mode&0o777 != mode {
-			return errors.ErrUnsupported
-		}
+	var st unix.Stat_t
+	fd, err := d.beginObject(ctx, name, &st)
+	if err != nil {
+		return err
+	}
+	defer d.endObject(fd)
+	if !d.traits.chmod {
+		return errors.ErrUnsupported
+	}
+	mode := uint32(perm & fs.ModePerm)
+	if e := d.chmodFD(fd, mode); e != 0 {
+		return mapErrno(e)
+	}
+	if d.traits.exact {
 		return nil
-	})
+	}
+	// A file server may answer success and do nothing.
+	if e := fstat(fd, &st); e != 0 {
+		return e
+	}
+	if st.Mode&0o777 != mode {
+		return errors.ErrUnsupported
+	}
+	return nil
 }
 
 // chmodFD changes the mode of an O_PATH descriptor, for which fchmod does not
@@ -74,40 +78,53 @@ func (d *FS) Chtimes(ctx context.Context, name provider.Path, atime, mtime time.
 		}
 		times[i] = ts
 	}
-	return d.withObject(ctx, name, func(fd int, st *unix.Stat_t) error {
-		if !d.traits.exact {
-			// Some file servers ignore a call that sets only one of them.
-			for i, now := range [2]unix.Timespec{st.Atim, st.Mtim} {
-				if times[i].Nsec == unix.UTIME_OMIT {
-					times[i] = now
-				}
+	var st unix.Stat_t
+	fd, err := d.beginObject(ctx, name, &st)
+	if err != nil {
+		return err
+	}
+	defer d.endObject(fd)
+	if !d.traits.exact {
+		// Some file servers ignore a call that sets only one of them.
+		for i, now := range [2]unix.Timespec{st.Atim, st.Mtim} {
+			if times[i].Nsec == unix.UTIME_OMIT {
+				times[i] = now
 			}
 		}
-		e := utimensat(fd, "", &times, unix.AT_EMPTY_PATH)
-		if e == unix.ENOENT || e == unix.EINVAL || e == unix.ENOSYS {
-			// Before 5.8 the flag is not known.
-			e = throughProc(fd, func(name string) unix.Errno { return utimensat(unix.AT_FDCWD, name, &times, 0) })
-		}
-		return mapErrno(e)
-	})
+	}
+	e := utimensat(fd, "", &times, unix.AT_EMPTY_PATH)
+	if e == unix.ENOENT || e == unix.EINVAL || e == unix.ENOSYS {
+		// Before 5.8 the flag is not known.
+		e = utimesThroughProc(fd, times)
+	}
+	return mapErrno(e)
 }
 
-// withObject calls change with an O_PATH descriptor of the regular file or
-// directory at name.
-func (d *FS) withObject(ctx context.Context, name provider.Path, change func(fd int, st *unix.Stat_t) error) error {
+// utimesThroughProc is utimensat for old kernels.
+func utimesThroughProc(fd int, times [2]unix.Timespec) unix.Errno {
+	return throughProc(fd, func(name string) unix.Errno { return utimensat(unix.AT_FDCWD, name, &times, 0) })
+}
+
+// beginObject opens the regular file or directory at name with O_PATH for a
+// change of attributes, which must end with endObject when err is nil.
+func (d *FS) beginObject(ctx context.Context, name provider.Path, st *unix.Stat_t) (fd int, err error) {
 	root, err := d.begin(ctx, true, name)
 	if err != nil {
-		return err
+		return -1, err
 	}
-	defer d.root.done()
-	fd, err := d.openAt(root, name.String(), pathAny, 0, d.resolve)
-	if err != nil {
-		return err
+	if fd, err = d.openAt(root, name.String(), pathAny, 0, d.resolve); err != nil {
+		d.root.done()
+		return -1, err
 	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if _, err := d.checkObject(fd, &st); err != nil {
-		return err
+	if _, err := d.checkObject(fd, st); err != nil {
+		d.endObject(fd)
+		return -1, err
 	}
-	return change(fd, &st)
+	return fd, nil
+}
+
+// endObject ends what beginObject began.
+func (d *FS) endObject(fd int) {
+	unix.Close(fd)
+	d.root.done()
 }

@@ -200,6 +200,8 @@ func keepEOF(err error) error {
 	return bare(err)
 }
 
+// WriteAt writes all of b. When it fails, package os does not say how much of
+// the last piece was written: the count is too low then.
 func (f *portableFile) WriteAt(b []byte, off int64) (int, error) {
 	if err := f.check(); err != nil {
 		return 0, err

@@ -125,7 +125,7 @@ func (e *dirEntry) Info() (fs.FileInfo, error) {
 	} else {
 		i = new(info)
 	}
-	*i = *newInfo(e.name, &st)
+	fillInfo(i, e.name, &st)
 	return i, nil
 }
 

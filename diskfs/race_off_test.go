@@ -1,0 +1,5 @@
+//go:build !race
+
+package diskfs_test
+
+const raceEnabled = false
