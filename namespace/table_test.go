@@ -78,6 +78,9 @@ func TestLookup(t *testing.T) {
 		{[]string{"/workspace", "/a/b"}, "/a/B", "outside"},
 		{[]string{"/workspace", "/a/b"}, "/A/x", "/workspace A/x"},
 		{[]string{"/workspace", "/a/b"}, "/A", "/workspace A"},
+		{[]string{"/workspace", "/a/b/c"}, "/A/B/C/x", "outside"},
+		{[]string{"/workspace", "/a/b/c"}, "/a/B/C", "outside"},
+		{[]string{"/workspace", "/a/b/c"}, "/A/B/x", "/workspace A/B/x"},
 		// An exact node does not hide a folded mount point beside it.
 		{[]string{"/workspace", "/a/x", "/A/y"}, "/A/x", "outside"},
 		{[]string{"/workspace", "/a/x", "/A/y"}, "/A/y", "/workspace/A/y ."},
