@@ -35,7 +35,9 @@ type Harness struct {
 	// HostDir.
 	Plant func(t testing.TB, p provider.Provider, target string, name provider.Path)
 	// Known maps the IDs of requirements that the provider is known to miss to
-	// the reason. An unexpected pass fails, and so does an unknown ID.
+	// the reason. An unexpected pass fails, and so does an unknown ID. Only a
+	// reason that begins with "sometimes" lets the requirement hold as well: a
+	// race cannot be lost every time.
 	Known map[string]string
 }
 
@@ -110,6 +112,9 @@ func Run(t *testing.T, h Harness) {
 	})
 }
 
+// sometimes begins the reason of a deviation that does not always show.
+const sometimes = "sometimes"
+
 // runAll runs reqs in subtests, holds them against known and prints the counts.
 func runAll[C any](t *testing.T, known map[string]string, reqs []requirement[C], examine func(testing.TB, requirement[C]) outcome) {
 	t.Helper()
@@ -132,7 +137,7 @@ func runAll[C any](t *testing.T, known map[string]string, reqs []requirement[C],
 			switch {
 			case out.verdict == notApplicable:
 				t.Skipf("not applicable: %s", out.reason)
-			case isKnown && out.verdict == holds:
+			case isKnown && out.verdict == holds && !strings.HasPrefix(reason, sometimes):
 				t.Errorf("%s holds, but Known says it does not (%s): remove it there", r.id, reason)
 			case isKnown:
 				t.Skipf("known: %s", reason)
@@ -164,7 +169,7 @@ func (s *summary) add(id string, out outcome, known bool) {
 			s.absent = map[string][]string{}
 		}
 		s.absent[out.reason] = append(s.absent[out.reason], id)
-	case known && out.verdict == fails:
+	case known:
 		s.known = append(s.known, id)
 	case out.verdict == holds:
 		s.holding++

@@ -103,6 +103,7 @@ var knownMemMapFs = map[string]string{
 	"FS-NUL":                               "NUL is a character of names",
 	"FS-long-name":                         "names have any length",
 	"FS-root-stays":                        "the root can be removed",
+	"FS-exclusive-has-one-winner":          "sometimes two win",
 	"FS-appends-are-whole":                 "Files that were opened at the same end write over each other",
 	"FS-afero-writer":                      "writing below a file is no error",
 	"FS-io-fs":                             "reads at the end have no error",
@@ -119,6 +120,10 @@ func TestComparison(t *testing.T) {
 		for i, f := range all {
 			var out conformance.Examined
 			t.Run(f.name+"/"+r.ID, func(t *testing.T) { out = conformance.ExamineFs(t, f.newFs, r.ID) })
+			if strings.HasPrefix(f.known[r.ID], "sometimes") {
+				rows.WriteString(" not always |")
+				continue
+			}
 			if out.Fails {
 				rows.WriteString(" no |")
 				continue
