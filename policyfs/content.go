@@ -38,14 +38,14 @@ func (f *FS) readFile(name string) ([]byte, error) {
 
 func (v *view) readTarget(t *target) ([]byte, error) {
 	if err := v.requireDir(t); err != nil {
-		return nil, err
+		return nil, v.unseen(t, err)
 	}
 	limit, _ := v.fs.maxFileBytes()
 	data, err := provider.ReadFileMax(v.fs.context(), t.Provider, t.rel(), limit)
 	if err != nil && v.isOverlay(t) {
 		return nil, syscall.EISDIR
 	}
-	return data, err
+	return data, v.unseen(t, err)
 }
 
 // WriteFile makes data the whole content of name: readers, and a crash, see the

@@ -52,7 +52,7 @@ func (v *view) mustParse(name string) namespace.Path {
 // is fine. It does not reserve anything: the operation itself is judged again.
 func (f *FS) Authorize(op Op, names ...string) error {
 	for _, name := range names {
-		if _, err := f.authorized(op, name); err != nil {
+		if _, err := f.authorized(op, name); err != nil && err != errUnseen {
 			return pathErr(op.String(), name, err)
 		}
 	}
@@ -69,7 +69,11 @@ func (f *FS) authorized(op Op, name string) (target, error) {
 	if err != nil {
 		return t, err
 	}
-	return t, v.checkElements(&t)
+	err = v.checkElements(&t)
+	if err != nil && !changes(op) {
+		err = v.unseen(&t, err)
+	}
+	return t, err
 }
 
 // checkElements looks at the deepest existing element of the path: the provider

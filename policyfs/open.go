@@ -146,10 +146,7 @@ func (v *view) openForReading(t *target, opts provider.OpenOptions) (provider.Fi
 		// provider has there.
 		return newOverlayDir(t.Path.Base()), nil
 	}
-	if t.traverse && !errors.Is(err, fs.ErrNotExist) && isTypeError(err) {
-		return nil, fs.ErrNotExist
-	}
-	return nil, err
+	return nil, v.unseen(t, err)
 }
 
 // isOverlay reports whether t is a directory because a mount point lies below it,

@@ -51,10 +51,7 @@ func (v *view) statTarget(t *target, refuseLinks bool) (fs.FileInfo, error) {
 		return overlayInfo(t.Path.Base()), nil
 	}
 	if err != nil {
-		if isTypeError(err) && !v.readable(t) {
-			return nil, fs.ErrNotExist
-		}
-		return nil, err
+		return nil, v.unseen(t, err)
 	}
 	if !info.IsDir() {
 		if !v.readable(t) {
