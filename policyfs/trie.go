@@ -48,7 +48,6 @@ const (
 	ruleNoTree
 	ruleOnTheWay
 	ruleEnv
-	ruleNames // the sensitive names follow
 )
 
 // sensitiveNames are the elements that hold credentials by convention, and
