@@ -45,3 +45,28 @@ func ExamineFs(t testing.TB, newFs func(testing.TB) afero.Fs, id string) Examine
 	t.Fatalf("no requirement %q", id)
 	return Examined{}
 }
+
+// Shrunk plays a script and returns the report and the script that is left.
+func Shrunk(t testing.TB, h Harness, script string) (report, short string) {
+	t.Helper()
+	steps, err := parseScript(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := play(t, h, steps)
+	if out.verdict != fails {
+		return "", ""
+	}
+	left, out := shrink(steps, out, func(steps []step) outcome { return play(t, h, steps) })
+	return out.report, renderScript(left)
+}
+
+// ReplayOutcome is Replay without failing t.
+func ReplayOutcome(t testing.TB, h Harness, script string) Examined {
+	t.Helper()
+	steps, err := parseScript(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return examined(play(t, h, steps))
+}
