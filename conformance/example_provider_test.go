@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -254,12 +253,4 @@ func TestExampleProvider(t *testing.T) {
 			return &archive{fsys: fsys}
 		},
 	})
-}
-
-// TestExampleProviderOverDirectory lets the suite attack the storage from
-// outside, which needs nothing but the directory.
-func TestExampleProviderOverDirectory(t *testing.T) {
-	conformance.Run(t, readOnly(conformance.Harness{}, func(dir string) (provider.Provider, error) {
-		return &archive{fsys: os.DirFS(dir)}, nil
-	}))
 }
