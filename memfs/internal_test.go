@@ -2,6 +2,7 @@ package memfs
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -104,6 +105,34 @@ func TestMatchIsAskedAgain(t *testing.T) {
 		if err != nil || done != (what == "nothing") {
 			t.Errorf("%s: published %v, %v", what, done, err)
 		}
+	}
+}
+
+// TestReserveIsOneStep: no number of reservations at once goes over the limit,
+// and none is refused that fits.
+func TestReserveIsOneStep(t *testing.T) {
+	const goroutines = 8
+	q := &quota{maxBytes: goroutines - 1}
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for range 50_000 {
+				if q.reserve(1) == nil {
+					if used := q.bytes.Load(); used > q.maxBytes {
+						t.Errorf("%d of %d", used, q.maxBytes)
+						return
+					}
+					q.reserve(-1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if used := q.bytes.Load(); used != 0 {
+		t.Errorf("%d stay charged", used)
+	}
+	if q.reserve(q.maxBytes) != nil || q.reserve(1) == nil {
+		t.Error("the limit is not exact")
 	}
 }
 

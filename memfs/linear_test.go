@@ -65,7 +65,15 @@ func (s *linearState) copy() *linearState {
 }
 
 func (s *linearState) String() string {
-	return renderModel(s.m.root) + "|" + string(s.h.data) + "|" + fmt.Sprint(s.m.usage())
+	return renderModel(s.m.root) + times(s.m.root) + "|" + string(s.h.data) + "|" + fmt.Sprint(s.m.usage(), s.ticks)
+}
+
+func times(o *object) string {
+	b := fmt.Sprint(o.mtime, " ")
+	for _, key := range slices.Sorted(maps.Keys(o.kids)) {
+		b += times(o.kids[key].obj)
+	}
+	return b
 }
 
 func renderModel(o *object) string {
