@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"strings"
 )
 
 // guardTag is the struct tag that Guard reads.
@@ -15,7 +16,7 @@ const guardTag = "workspace"
 // workspace:"write" (OpWrite): a string, a []string, a pointer to either, also in
 // nested structs, slices and pointers to structs. Blank strings are skipped.
 //
-// An unknown tag value, a tag on a field of another type and an In that is no
+// An unknown tag value, a tag on a field of another type or inside a map, and an In that is no
 // struct (or pointer to one) are errors of Guard itself, so that a typo cannot
 // pass in silence. A path that is refused is the error of the call, and the tool
 // does not run. The tool gets f bound to the context of the call.
@@ -53,6 +54,9 @@ func checkGuarded(t reflect.Type, where string, seen map[reflect.Type]bool) erro
 	if where == "" && t.Kind() != reflect.Struct {
 		return fmt.Errorf("guard: input %v is no struct: %w", t, fs.ErrInvalid)
 	}
+	if t.Kind() == reflect.Map && holdsTags(t, map[reflect.Type]bool{}) {
+		return fmt.Errorf("guard: field %s: tags inside a map are not reached: %w", strings.TrimSuffix(where, "."), fs.ErrInvalid)
+	}
 	if t.Kind() != reflect.Struct || seen[t] {
 		return nil
 	}
@@ -78,6 +82,27 @@ func checkGuarded(t reflect.Type, where string, seen map[reflect.Type]bool) erro
 		}
 	}
 	return nil
+}
+
+// holdsTags reports whether somewhere in t a field is tagged.
+func holdsTags(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return holdsTags(t.Elem(), seen)
+	case reflect.Map:
+		return holdsTags(t.Key(), seen) || holdsTags(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if _, ok := t.Field(i).Tag.Lookup(guardTag); ok || holdsTags(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // holdsStrings reports whether t is a string, or pointers and slices around one.
