@@ -196,10 +196,22 @@ func (c *content) recount() {
 	}
 }
 
-// trim gives free capacity of head back.
+// trim gives free capacity back: of head, and of the last chunk, the only one
+// that can have much. c belongs to its inode.
 func (c *content) trim() {
 	if n := len(c.head); cap(c.head) > 2*n+slack {
 		c.head = append(make([]byte, 0, n), c.head...)
+	}
+	if c.chunks == nil {
+		return
+	}
+	i, ok := c.chunks.last()
+	if !ok {
+		return
+	}
+	last, _ := c.chunks.get(i)
+	if n := len(last.buf); last.owner == c.owner && cap(last.buf) > 2*n+slack {
+		last.buf = append(make([]byte, 0, n), last.buf...)
 	}
 }
 

@@ -29,6 +29,38 @@
 // removed stays charged while a handle holds it open. A limit that would be
 // exceeded is [provider.ErrQuota], and nothing is changed.
 //
+// # Coming from afero.MemMapFs
+//
+// Tests that use afero.NewMemMapFs get the same interface, with right answers,
+// from
+//
+//	policyfs.New(
+//		namespace.Workspace(memfs.New(memfs.Options{})),
+//		policyfs.Options{Policy: policyfs.ReadWrite(), CreateParents: true},
+//	)
+//
+// What is different is what MemMapFs answers unlike a disk:
+//   - The parent of a new file must exist: syscall.ENOENT. CreateParents makes
+//     it, as MemMapFs does.
+//   - A directory that holds anything is not removed by Remove
+//     (syscall.ENOTEMPTY) nor replaced by Rename (fs.ErrExist), and a file is not
+//     replaced by a directory (syscall.ENOTDIR).
+//   - Flags count: a handle opened for reading does not write, an append goes to
+//     the end whoever wrote last, O_EXCL refuses what exists, and handles on one
+//     file have positions of their own.
+//   - Closed handles answer fs.ErrClosed, negative offsets syscall.EINVAL, short
+//     reads io.EOF; nothing panics.
+//   - Errors are those of package os, in *fs.PathError and *os.LinkError.
+//   - Modes are what was asked for; times of directories change with their
+//     entries.
+//   - Links are refused, and ".." is, unless policyfs is told to resolve it.
+//   - The policy is asked: ReadWrite protects hidden names, and RemoveAll of a
+//     tree needs AllowRecursiveDelete.
+//
+// afero.TempFile and afero.TempDir with an empty directory use the host's
+// temporary directory, usually /tmp, as a name in this tree: make it first
+// (MkdirAll("/tmp", 0o755)), or name a directory.
+//
 // # Concurrency
 //
 // Everything is safe for concurrent use and every operation is atomic:

@@ -208,3 +208,41 @@ func TestKeysAreCopied(t *testing.T) {
 		}
 	}
 }
+
+// TestTrim: a file that nobody writes to has no large free capacity, in no chunk,
+// however it came to be.
+func TestTrim(t *testing.T) {
+	ctx := t.Context()
+	for _, size := range []int{1, 100, 5000, chunkSize - 1, chunkSize, chunkSize + 1, 2*chunkSize + 10} {
+		m := New(Options{})
+		data := strings.Repeat("x", size)
+		if err := provider.WriteFile(ctx, m, provider.MustPath("replaced"), []byte(data), 0); err != nil {
+			t.Fatal(err)
+		}
+		f, err := m.Open(ctx, provider.MustPath("appended"), provider.OpenOptions{Write: true, Append: true, Create: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rest := data; rest != ""; {
+			n := min(len(rest), 1000)
+			if _, _, err := f.Append([]byte(rest[:n])); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for key, n := range m.root.entries.all {
+			free := cap(n.content.head) - len(n.content.head)
+			if n.content.chunks != nil {
+				for _, ch := range n.content.chunks.all {
+					free += cap(ch.buf) - len(ch.buf)
+				}
+			}
+			if free > size+2*slack {
+				t.Errorf("%s, %d bytes: %d free", key, size, free)
+			}
+		}
+	}
+}

@@ -155,6 +155,7 @@ func (m *FS) publish(name provider.Path, c *content, opts provider.ReplaceOption
 		if err := isFile(old); err != nil {
 			return false, err
 		}
+		m.forget(d, key) // before the comparison: nobody may see a write after it here
 	}
 	if want, ok := opts.If.Match(); ok {
 		if old == nil {
@@ -182,7 +183,7 @@ func (n *inode) matches(want provider.Digest, seen *match) (bool, error) {
 }
 
 // put makes a file with the content c the entry of d under key, in the place of
-// old.
+// old, which is forgotten already.
 func (m *FS) put(d *dir, key string, old *inode, c *content, name provider.Path, opts provider.ReplaceOptions) error {
 	perm := opts.FileMode()
 	if old == nil {
@@ -191,9 +192,6 @@ func (m *FS) put(d *dir, key string, old *inode, c *content, name provider.Path,
 		}
 	} else {
 		perm = old.attr().mode.Perm()
-	}
-	if old != nil {
-		m.forget(d, key)
 	}
 	if err := m.chargeReplace(old, c); err != nil {
 		return err
@@ -272,6 +270,7 @@ func (m *FS) readContent(ctx context.Context, source io.Reader) (*content, provi
 		s.write(buf[:n])
 		switch {
 		case err == io.EOF:
+			s.c.trim()
 			return s.c, provider.Digest(s.hash.Sum(nil)), nil
 		case err != nil:
 			return nil, provider.Digest{}, err
