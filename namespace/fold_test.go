@@ -98,6 +98,9 @@ func writeFoldTable(t *testing.T, entries []string) {
 func TestSkeletonOfEveryRune(t *testing.T) {
 	bad, table := 0, foldTable()
 	for r := range everyRune {
+		if testing.Short() && r > 0x3400 && r%16 != 0 && !ignorable(r) && table[r] == "" {
+			continue // ideographs, syllables and what is not assigned
+		}
 		forms := []string{string(r), "a" + string(r) + "b", "e" + string(r) + "\u0301"}
 		if _, odd := table[r]; !odd && !unicode.IsMark(r) && !ignorable(r) && orbitMin(r) == r {
 			forms = forms[:1]
@@ -120,7 +123,11 @@ func TestSkeletonOfEveryRune(t *testing.T) {
 func TestSkeletonOfSequences(t *testing.T) {
 	pool := []rune("aAkKsSß\u212a\u017fﬁﬀeéÉ\u00c5\u212bα\u03b9\u0399\u1fbeᾳᾴ\u0345\u0301\u0308\u0327\u0323\u034f\u200d\u00ad.  \u3000\u2002\u1100\u1161\u11a8가각\u0130\u0131i\u0149\u1e9e\u1e9a\u0f71\u0f72\u0f73\u0f81\u0344\u302a\u3099か\u1d15e\u0958\u2126;\u037e\u1fef`~1")
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 200_000 {
+	rounds := 200_000
+	if testing.Short() {
+		rounds = 20_000
+	}
+	for range rounds {
 		runes := make([]rune, 1+rng.IntN(7))
 		for i := range runes {
 			runes[i] = pool[rng.IntN(len(pool))]

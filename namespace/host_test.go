@@ -223,6 +223,24 @@ func TestReplacedDir(t *testing.T) {
 	if err := n.CheckHost(root); err != nil {
 		t.Errorf("back in place: %v", err)
 	}
+	// Without a grant only the provider knows its directory.
+	p, err := openDisk(w, ReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	n = mustNew(t, Mount{At: "/workspace", Provider: p, HostDir: w})
+	if p, ok := n.FromHost(filepath.Join(w, "a")); !ok || n.CheckHost(root) != nil {
+		t.Errorf("FromHost: %v, %v", p, ok)
+	}
+	if err := errors.Join(os.Rename(w, filepath.Join(top, "moved")), os.Mkdir(w, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, knows := p.(sameDirer); knows {
+		if p, ok := n.FromHost(filepath.Join(w, "a")); ok || n.CheckHost(root) == nil {
+			t.Errorf("replaced below a mount: %v", p)
+		}
+	}
 }
 
 func TestHostRoot(t *testing.T) {

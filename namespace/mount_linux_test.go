@@ -32,13 +32,15 @@ func bindMount(t *testing.T, what, where string) {
 // TestOverlapThroughBindMounts: a bind mount does not hide that one granted
 // directory lies inside another, wherever it begins.
 func TestOverlapThroughBindMounts(t *testing.T) {
-	top := dirs(t, "w/a/b/c", "w/m", "x/y/z", "x/q")
+	top := dirs(t, "w/a/b/c", "w/m", "x/y/z", "x/q", "v/covered")
 	in := func(name string) string { return filepath.Join(top, name) }
 	bindMount(t, in("w"), in("w2"))      // all of w elsewhere
 	bindMount(t, in("w/a"), in("a2"))    // a part of w elsewhere
 	bindMount(t, in("x/y"), in("w/m"))   // a part of x inside w
 	bindMount(t, in("w/a"), in("w/aa"))  // a part of w inside w
 	bindMount(t, in("x/y/z"), in("v/z")) // a part of a part of x inside v
+	bindMount(t, in("v/covered"), in("uncovered"))
+	bindMount(t, in("x/q"), in("v/covered")) // something else where that was
 	folder := func(dir, label string, access Access) Grant {
 		return Grant{Dir: in(dir), Label: label, Kind: KindFolder, Access: access}
 	}
@@ -86,8 +88,13 @@ func TestOverlapThroughBindMounts(t *testing.T) {
 		},
 		"part of two granted directories": {
 			[]Grant{folder("v", "v", ReadWrite), folder("x", "x", ReadWrite), folder("x/y", "y", ReadOnly)},
-			"/mnt/v rw, /mnt/v/z ro, /mnt/x rw, /mnt/x/y ro, /mnt/y ro",
+			"/mnt/v rw, /mnt/v/covered rw, /mnt/v/z ro, /mnt/x rw, /mnt/x/y ro, /mnt/y ro",
 			"/mnt/v/z/f", "/workspace/mnt/x/y/z/f /workspace/mnt/y/z/f",
+		},
+		"inside, but covered by another mount": {
+			[]Grant{folder("v", "v", ReadWrite), folder("uncovered", "c", ReadOnly)},
+			"/mnt/c ro, /mnt/v rw",
+			"/mnt/c/f", "",
 		},
 		"part of a directory shown inside itself": {
 			[]Grant{w},
