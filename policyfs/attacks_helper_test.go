@@ -1045,13 +1045,13 @@ func checkErrorShape(t testing.TB, r *attackRun, step []any, res attackResult) {
 		return
 	}
 	text := withoutArgs(res.err.Error(), res.args)
-	if strings.Contains(text, r.p) {
+	if strings.Contains(text, r.dir()) {
 		t.Errorf("call %v: host path in %q", step, text)
 	}
 	var pe *fs.PathError
 	var le *os.LinkError
-	if errors.As(res.err, &pe) && strings.Contains(withoutArgs(pe.Path, res.args), r.p) ||
-		errors.As(res.err, &le) && strings.Contains(withoutArgs(le.Old+le.New, res.args), r.p) {
+	if errors.As(res.err, &pe) && strings.Contains(withoutArgs(pe.Path, res.args), r.dir()) ||
+		errors.As(res.err, &le) && strings.Contains(withoutArgs(le.Old+le.New, res.args), r.dir()) {
 		t.Errorf("call %v: host path in %#v", step, res.err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 type box struct {
 	t      testing.TB
 	memory bool
-	p      string
+	p      string // "" until dir is called
 	root   string // what "W" stands for on the host, "" for memory
 	w, w2  provider.Provider
 }
@@ -33,27 +33,29 @@ var boxKinds = []string{"memory", "disk"}
 func newBox(t testing.TB, kind string) *box {
 	t.Helper()
 	b := &box{t: t, memory: kind == "memory"}
-	// The temporary directory may be spelled with links; host paths that are
-	// compared must be the real ones.
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.p = dir
-	for _, name := range []string{"O", "W", "W2"} {
-		if b.memory && name != "O" {
-			continue
-		}
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if b.memory {
 		b.w, b.w2 = memfs.New(memfs.Options{}), memfs.New(memfs.Options{})
-	} else {
-		b.root = filepath.Join(dir, "W")
+		return b
 	}
+	for _, name := range []string{"W", "W2"} {
+		b.must(os.Mkdir(filepath.Join(b.dir(), name), 0o755))
+	}
+	b.root = filepath.Join(b.dir(), "W")
 	return b
+}
+
+// dir returns the host directory P, with O in it, made when first asked for.
+func (b *box) dir() string {
+	b.t.Helper()
+	if b.p == "" {
+		// The temporary directory may be spelled with links; host paths that are
+		// compared must be the real ones.
+		dir, err := filepath.EvalSymlinks(b.t.TempDir())
+		b.must(err)
+		b.must(os.Mkdir(filepath.Join(dir, "O"), 0o755))
+		b.p = dir
+	}
+	return b.p
 }
 
 // open opens the providers of a disk box; a memory box has them from the start.
@@ -63,7 +65,7 @@ func (b *box) open() {
 		return
 	}
 	b.w = openDisk(b.t, b.root)
-	b.w2 = openDisk(b.t, filepath.Join(b.p, "W2"))
+	b.w2 = openDisk(b.t, filepath.Join(b.dir(), "W2"))
 }
 
 func openDisk(t testing.TB, dir string) provider.Provider {
@@ -110,14 +112,14 @@ func (b *box) host(name string) string {
 	head, rest, _ := strings.Cut(name, "/")
 	switch head {
 	case "P":
-		return b.p + "/" + rest // not cleaned: a rootpath may hold link/..
+		return b.dir() + "/" + rest // not cleaned: a rootpath may hold link/..
 	case "L":
 		head = "W"
 	}
 	if rest == "" {
-		return b.p + "/" + head
+		return b.dir() + "/" + head
 	}
-	return b.p + "/" + head + "/" + rest
+	return b.dir() + "/" + head + "/" + rest
 }
 
 func (b *box) must(err error) {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -50,18 +51,26 @@ func denyScopes(scopes ...string) policyfs.Spec {
 	return s
 }
 
-// deniedTree is the storage that the denial matrices look at.
+// deniedTree is the storage that the denial matrices look at, fresh each time.
 func deniedTree(t testing.TB) *memfs.FS {
-	b := newBox(t, "memory")
-	for name, content := range map[string]string{
-		"W/secret/x": "SECRET", "W/secret/d/y": "SECRET", "W/open/f": "f", "W/open/e/g": "g", "W/.git/config": "SECRET",
-		"W/app/.env": "SECRET", "W/node_modules/m/i.js": "js",
-	} {
-		b.file(name, content)
-	}
-	b.mkdir("W/secret/empty")
-	return b.w.(*memfs.FS)
+	deniedOnce.Do(func() {
+		deniedBase = memfs.New(memfs.Options{})
+		b := &box{t: t, memory: true, w: deniedBase}
+		for name, content := range map[string]string{
+			"W/secret/x": "SECRET", "W/secret/d/y": "SECRET", "W/open/f": "f", "W/open/e/g": "g", "W/.git/config": "SECRET",
+			"W/app/.env": "SECRET", "W/node_modules/m/i.js": "js",
+		} {
+			b.file(name, content)
+		}
+		b.mkdir("W/secret/empty")
+	})
+	return deniedBase.Clone()
 }
+
+var (
+	deniedOnce sync.Once
+	deniedBase *memfs.FS
+)
 
 // TestDeniedMatrix calls every method on denied paths: an error that names the
 // reason, and the provider is not asked anything.
