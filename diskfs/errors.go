@@ -33,7 +33,10 @@ func known(err error) error {
 		return nil
 	}
 	if e, ok := err.(syscall.Errno); ok {
-		return windowsErrno(e)
+		if onWindows {
+			return windowsErrno(e)
+		}
+		return e
 	}
 	for _, is := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrClosed, fs.ErrInvalid, errors.ErrUnsupported} {
 		if errors.Is(err, is) {

@@ -12,4 +12,7 @@ var (
 	IsReserved   = isReserved
 	FoldReserved = foldReserved
 	TempName     = tempName
+	WindowsErrno = windowsErrno
+	Bare         = bare
+	MayBeAlias   = mayBeAlias
 )

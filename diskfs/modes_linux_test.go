@@ -115,6 +115,14 @@ func lacking(t testing.TB, what string) {
 	t.Skipf("this machine lacks %s", what)
 }
 
+// whereAllIsRequired keeps what takes half a minute out of a quick run.
+func whereAllIsRequired(t testing.TB) {
+	t.Helper()
+	if !long() && os.Getenv("WORKSPACEFS_REQUIRE_ALL") != "1" {
+		t.Skip("takes its time: with WORKSPACEFS_REQUIRE_ALL=1 or WORKSPACEFS_LONG=1")
+	}
+}
+
 // long reports whether the full sizes were asked for.
 func long() bool { return os.Getenv("WORKSPACEFS_LONG") == "1" }
 

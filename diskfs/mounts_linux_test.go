@@ -114,6 +114,7 @@ func sharedDir(t testing.TB) string {
 
 // TestConformanceMounted runs the suite on filesystems that the test mounts.
 func TestConformanceMounted(t *testing.T) {
+	whereAllIsRequired(t)
 	inKernelModes(t, func(t *testing.T, m mode) {
 		if m.name == "walk" && !long() {
 			t.Skip("in a long run")

@@ -38,6 +38,9 @@ func (p *portable) Open(ctx context.Context, name provider.Path, opts provider.O
 		defer p.lock.mu.RUnlock()
 	}
 	f, fi, err := p.openOrCreate(dir, name.Base(), opts)
+	if err == provider.ErrIrregular && opts.Directory {
+		return nil, syscall.ENOTDIR
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -240,10 +243,10 @@ func (f *portableFile) Append(b []byte) (int, int64, error) {
 	defer f.p.lock.mu.RUnlock()
 	n, err := f.end.Write(b)
 	var end int64
-	if n > 0 {
+	if n > 0 && !onWindows && !onWasm {
 		end, _ = f.end.Seek(0, io.SeekCurrent) // where this append ended
 	} else if fi, serr := f.f.Stat(); serr == nil {
-		end = fi.Size()
+		end = fi.Size() // another process's append may count, too
 	}
 	return n, end, bare(err)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"runtime"
 	"syscall"
 
 	"github.com/workspacefs/workspacefs/provider"
@@ -147,10 +146,8 @@ func copyInfo(name string, fi fs.FileInfo) *info {
 }
 
 // windowsErrno gives the answers of Windows the numbers that other systems use.
+// It is a pure function of numbers, tested everywhere.
 func windowsErrno(e syscall.Errno) syscall.Errno {
-	if runtime.GOOS != "windows" {
-		return e
-	}
 	switch uintptr(e) {
 	case 145: // ERROR_DIR_NOT_EMPTY
 		return syscall.ENOTEMPTY
