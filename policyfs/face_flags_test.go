@@ -233,7 +233,7 @@ func TestFlagMatrix(t *testing.T) {
 		sides[kind] = faceSide(t, kind)
 	}
 	cells, scripts := 0, 0
-	random := scale(1, 3, 200)
+	random := scale(1, 2, 200)
 	for _, object := range flagObjects {
 		for _, flag := range openFlags() {
 			cells++

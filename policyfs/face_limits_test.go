@@ -326,7 +326,7 @@ func TestDeepTree(t *testing.T) {
 	for _, kind := range boxKinds {
 		t.Run(kind, func(t *testing.T) {
 			f, _ := face(t, kind, policyfs.Options{})
-			deep := strings.Repeat("/d", scale(300, 1000, 2000))
+			deep := strings.Repeat("/d", scale(200, 500, 2000))
 			if err := f.MkdirAll(deep, 0o755); err != nil {
 				t.Fatal(err)
 			}

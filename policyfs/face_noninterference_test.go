@@ -187,7 +187,7 @@ func TestNonInterference(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			pairs := scale(10, 60, 2000)
 			if kind == "disk" {
-				pairs = scale(4, 15, 500)
+				pairs = scale(3, 8, 500)
 			}
 			n, differ := 0, 0
 			for seed := range uint64(pairs) {

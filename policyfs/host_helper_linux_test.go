@@ -40,7 +40,7 @@ func (r *attackRun) race(call, flip []any) string {
 	texts := map[string]int{}
 	for i := range rounds {
 		if str(call[0]) == "removeall" || str(call[0]) == "rename" {
-			if i%20 != 0 {
+			if i%50 != 0 {
 				continue
 			}
 			r.refill(str(call[0]), dir)
