@@ -276,3 +276,14 @@ func BenchmarkGrepAlone(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkWalkAlone walks without a peer, for profiles.
+func BenchmarkWalkAlone(b *testing.B) {
+	f := searchFS(b, manyFiles(b, benchFiles()), manyScopes(b))
+	b.ReportAllocs()
+	cpu := ownCPU()
+	for b.Loop() {
+		walkFace(b, f)
+	}
+	b.ReportMetric(float64(ownCPU()-cpu)/float64(b.N)/1e6, "cpu-ms/op")
+}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/workspacefs/workspacefs/namespace"
@@ -185,7 +184,7 @@ func (v *view) visible(p namespace.Path, raw []fs.DirEntry, dir *File) []dirEntr
 			entries = append(entries, dirEntry{name, fs.ModeDir, nil, dir})
 		}
 	}
-	slices.SortFunc(entries, func(a, b dirEntry) int { return strings.Compare(a.name, b.name) })
+	sortEntries(entries)
 	return entries
 }
 

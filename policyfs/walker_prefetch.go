@@ -18,28 +18,21 @@ func (w *walker) await(d *walkDir) {
 			w.stack[n-1] = nil
 			w.stack = w.stack[:n-1]
 		}
-		w.mu.Unlock()
-		w.list(d)
-		w.mu.Lock()
-		d.listed = true
-		w.listed(d)
+		w.take(d)
 	}
 	for !d.listed {
-		w.changed.Wait()
+		// Somebody is at d. Help with what comes after it.
+		if next := w.pop(); next != nil {
+			w.take(next)
+		} else {
+			w.changed.Wait()
+		}
 	}
 	w.ahead -= len(d.items)
 	if w.idle > 0 && len(w.stack) > 0 {
 		w.changed.Broadcast()
 	}
 	w.mu.Unlock()
-}
-
-// listed takes note of a directory that was just listed. w.mu is held.
-func (w *walker) listed(d *walkDir) {
-	w.ahead += len(d.items)
-	if w.skip == nil {
-		w.offer(d)
-	}
 }
 
 // offer puts the subdirectories of d on the stack, the first one on top. w.mu is
@@ -81,13 +74,21 @@ func (w *walker) prefetch() {
 			w.idle--
 			continue
 		}
-		d.taken = true
-		w.mu.Unlock()
-		w.list(d)
-		w.mu.Lock()
-		d.listed = true
-		w.listed(d)
+		w.take(d)
 		w.changed.Broadcast()
+	}
+}
+
+// take lists d. w.mu is held, but not meanwhile.
+func (w *walker) take(d *walkDir) {
+	d.taken = true
+	w.mu.Unlock()
+	w.list(d)
+	w.mu.Lock()
+	d.listed = true
+	w.ahead += len(d.items)
+	if w.skip == nil {
+		w.offer(d)
 	}
 }
 

@@ -1,0 +1,56 @@
+package policyfs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSortEntries(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	for range engineRounds(500) {
+		entries := make([]dirEntry, r.IntN(60+200*r.IntN(2)))
+		prefix := strings.Repeat("same", r.IntN(4))
+		seen := map[string]bool{}
+		for i := range entries {
+			name := ""
+			for ok := true; ok; ok = seen[name] {
+				name = prefix
+				for range r.IntN(14) {
+					name += string([]byte{"ab\u00e9z-/0A"[r.IntN(9)]})
+				}
+			}
+			seen[name] = true
+			entries[i] = dirEntry{name: name}
+		}
+		want := slices.Clone(entries)
+		slices.SortFunc(want, func(a, b dirEntry) int { return strings.Compare(a.name, b.name) })
+		sortEntries(entries)
+		if fmt.Sprint(entries) != fmt.Sprint(want) {
+			t.Fatalf("got %v\nwant %v", entries, want)
+		}
+	}
+}
+
+func BenchmarkSortEntries(b *testing.B) {
+	r := rand.New(rand.NewPCG(8, 8))
+	from := make([]dirEntry, 1000)
+	for i, j := range r.Perm(1000) {
+		from[i].name = fmt.Sprintf("file%04d.txt", j)
+	}
+	entries := make([]dirEntry, len(from))
+	b.Run("keys", func(b *testing.B) {
+		for b.Loop() {
+			copy(entries, from)
+			sortEntries(entries)
+		}
+	})
+	b.Run("plain", func(b *testing.B) {
+		for b.Loop() {
+			copy(entries, from)
+			slices.SortFunc(entries, func(a, b dirEntry) int { return strings.Compare(a.name, b.name) })
+		}
+	})
+}
