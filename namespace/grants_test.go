@@ -139,7 +139,7 @@ func TestFromGrantsErrors(t *testing.T) {
 			opened++
 			return mem(), nil
 		}, c.grants...)
-		if err == nil || n != nil || !strings.Contains(err.Error(), c.want) {
+		if err == nil || n != nil || !strings.Contains(strings.ToLower(err.Error()), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 			continue
 		}

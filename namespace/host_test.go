@@ -236,7 +236,8 @@ func TestReplacedDir(t *testing.T) {
 	if err := errors.Join(os.Rename(w, filepath.Join(top, "moved")), os.Mkdir(w, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if _, knows := p.(sameDirer); knows {
+	// Where os.Root is a path (js), so is the provider's knowledge.
+	if _, knows := p.(sameDirer); knows && runtime.GOOS != "js" {
 		if p, ok := n.FromHost(filepath.Join(w, "a")); ok || n.CheckHost(root) == nil {
 			t.Errorf("replaced below a mount: %v", p)
 		}

@@ -3,6 +3,7 @@ package namespace
 import (
 	"errors"
 	"io/fs"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,6 +64,7 @@ func TestLiveSwap(t *testing.T) {
 			live.Store(nil)
 			live.Store(a)
 			swaps.Add(1)
+			runtime.Gosched() // nothing preempts it on one thread (js)
 		}
 	})
 	for range 16 {
@@ -91,6 +93,7 @@ func TestLiveSwap(t *testing.T) {
 				n.Children(root)
 				n.Display(target.Path)
 				seen.Add(1)
+				runtime.Gosched()
 			}
 		})
 	}

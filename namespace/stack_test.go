@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -75,6 +76,7 @@ func TestLiveUnderUse(t *testing.T) {
 				live.Store(n)
 			}
 			swaps.Add(1)
+			runtime.Gosched() // nothing preempts it on one thread (js)
 		}
 	})
 	for i := range 16 {
@@ -89,6 +91,7 @@ func TestLiveUnderUse(t *testing.T) {
 				default:
 					reads.Add(1)
 				}
+				runtime.Gosched()
 				name := fmt.Sprintf("/d/own%d-%d", i, round%3)
 				if err := afero.WriteFile(face, name, []byte("x"), 0o644); err != nil && !errors.Is(err, fs.ErrPermission) {
 					t.Errorf("write: %v", err)
