@@ -71,6 +71,10 @@ func (c *content) chunk(i int64) []byte {
 
 // readAt fills p, which lies within the size of the file.
 func (c *content) readAt(p []byte, off int64) {
+	if c != nil && off+int64(len(p)) <= int64(len(c.head)) {
+		copy(p, c.head[off:])
+		return
+	}
 	for len(p) > 0 {
 		i, at := off/chunkSize, int(off%chunkSize)
 		part := p[:min(len(p), chunkSize-at)]
