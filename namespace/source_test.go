@@ -51,7 +51,7 @@ func TestLiveSwap(t *testing.T) {
 	var live Live
 	live.Store(a)
 	stop := make(chan struct{})
-	var swaps, seen atomic.Int64
+	var swaps, seen, denied atomic.Int64
 	var swapper, users sync.WaitGroup
 	swapper.Go(func() {
 		for {
@@ -60,11 +60,11 @@ func TestLiveSwap(t *testing.T) {
 				return
 			default:
 			}
-			live.Store(b)
-			live.Store(nil)
-			live.Store(a)
+			for _, n := range []*Namespace{b, nil, a} {
+				live.Store(n)
+				runtime.Gosched() // nothing preempts it on one thread (js)
+			}
 			swaps.Add(1)
-			runtime.Gosched() // nothing preempts it on one thread (js)
 		}
 	})
 	for range 16 {
@@ -75,6 +75,8 @@ func TestLiveSwap(t *testing.T) {
 					if !errors.Is(err, ErrOutside) {
 						t.Errorf("%v", err)
 					}
+					denied.Add(1)
+					runtime.Gosched()
 					continue
 				}
 				target, err := n.Resolve(Path{}, "/workspace/app/x")
@@ -100,8 +102,8 @@ func TestLiveSwap(t *testing.T) {
 	users.Wait()
 	close(stop)
 	swapper.Wait()
-	t.Logf("%d swaps, %d uses", swaps.Load(), seen.Load())
-	if swaps.Load() == 0 || seen.Load() == 0 {
+	t.Logf("%d swaps, %d uses, %d denied", swaps.Load(), seen.Load(), denied.Load())
+	if swaps.Load() == 0 || seen.Load() == 0 || denied.Load() == 0 {
 		t.Error("nothing raced")
 	}
 }
