@@ -44,6 +44,7 @@ func run(args []string, out io.Writer) (ok bool, err error) {
 	slice := flags.Duration("slice", 20*time.Millisecond, "time of each side in a round")
 	dir := flags.String("dir", "", "directory for the trees; default: a temporary one, on tmpfs where there is one")
 	jsonFile := flags.String("json", "", "write the figures to this file")
+	readme := flags.String("readme", "", "put the table into this document")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
@@ -84,6 +85,11 @@ func run(args []string, out io.Writer) (ok bool, err error) {
 			return false, err
 		}
 		if err := os.WriteFile(*jsonFile, append(data, '\n'), 0o644); err != nil {
+			return false, err
+		}
+	}
+	if *readme != "" {
+		if err := writeTable(*readme, rep); err != nil {
 			return false, err
 		}
 	}

@@ -98,3 +98,28 @@ func TestDocumentLinks(t *testing.T) {
 		}
 	}
 }
+
+// Figures that the README takes from generated documents are theirs.
+func TestReadmeFigures(t *testing.T) {
+	readme := strings.Join(strings.Fields(readFile(t, "README.md")), " ")
+	score := regexp.MustCompile(`(?m)^(\d+) mutants, (\d+) killed`).FindStringSubmatch(readFile(t, "conformance/MUTANTS.md"))
+	if score == nil || !strings.Contains(readme, "of "+score[1]+" mutants "+score[2]+" are killed") {
+		t.Errorf("the README does not give the detection score %v", score)
+	}
+	all := regexp.MustCompile(`(?m)^\| \*\*all\*\* (.*)$`).FindString(readFile(t, "conformance/COMPARISON.md"))
+	counts := regexp.MustCompile(`(\d+) of (\d+)`).FindAllStringSubmatch(all, -1) // policyfs twice, OsFs, BasePathFs, MemMapFs
+	if len(counts) != 5 {
+		t.Fatalf("the comparison counts %v", counts)
+	}
+	total := counts[0][2]
+	for i := range 3 {
+		if counts[i][1] != total {
+			t.Errorf("column %d of the comparison misses some of %s: the README says all", i, total)
+		}
+	}
+	for _, want := range []string{"for " + total + " rules", counts[3][1] + " for `BasePathFs`", counts[4][1] + " for `MemMapFs`"} {
+		if !strings.Contains(readme, want) {
+			t.Errorf("the README does not say %q", want)
+		}
+	}
+}
