@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkName refuses names that this provider reserves, and on storage that is
-// not case-sensitive the short-name aliases that it invents ("LONGFI~1.TXT").
+// checkName refuses names that this provider reserves, and on storage that may
+// have them short-name aliases ("LONGFI~1.TXT").
 func (d *FS) checkName(root int, name provider.Path) error {
 	if err := checkReserved(name, d.traits.caseSensitive); err != nil {
 		return err
 	}
-	if d.traits.caseSensitive || !mayBeAlias(name.String()) {
+	if !d.traits.aliases || !mayBeAlias(name.String()) {
 		return nil
 	}
 	parent := provider.Path{}
@@ -46,7 +46,7 @@ func (d *FS) checkName(root int, name provider.Path) error {
 // checkAlias refuses elem with provider.ErrPath when it may be a short-name
 // alias: it exists in dir, and the listing does not have it.
 func (t *tree) checkAlias(dir int, elem string) error {
-	if t.traits.caseSensitive || !mayBeAlias(elem) {
+	if !t.traits.aliases || !mayBeAlias(elem) {
 		return nil
 	}
 	var st unix.Stat_t

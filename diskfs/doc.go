@@ -47,8 +47,9 @@
 // Whether names are case-sensitive is found out at Open, without writing: by the
 // type of the filesystem and by looking up entries of the root in another case.
 // A directory of another kind deeper in the tree goes unnoticed. Where names are
-// not case-sensitive, an existing element with a tilde and a digit that its
-// parent's listing lacks is a short-name alias, and [provider.ErrPath].
+// not case-sensitive, and on NTFS and FUSE anyway, an existing element with a
+// tilde and a digit that its parent's listing lacks is a short-name alias, and
+// [provider.ErrPath].
 //
 // # Errors
 //

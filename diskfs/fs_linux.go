@@ -225,14 +225,21 @@ func (d *FS) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) 
 	return newInfo(name.Base(), &st), nil
 }
 
-// stat fills st. One element below the root needs no descriptor: there is
-// nothing to resolve, and fstatat follows no link at the end.
+// stat fills st. One element below the root needs no descriptor of its own:
+// there is nothing to resolve, and fstatat follows no link at the end. The walk
+// has the parent open anyway.
 func (d *FS) stat(root int, name provider.Path, st *unix.Stat_t) error {
 	if name.IsRoot() {
 		return mapErrno(fstat(root, st))
 	}
-	if name.Parent().IsRoot() && !d.opts.OneFileSystem {
-		return mapErrno(fstatat(root, name.String(), st))
+	if (d.walk || name.Parent().IsRoot()) && !d.opts.OneFileSystem {
+		dir, err := d.parent(root, name)
+		if err != nil {
+			return err
+		}
+		e := fstatat(dir, name.Base(), st)
+		leave(root, dir)
+		return mapErrno(e)
 	}
 	fd, err := d.openAt(root, name.String(), pathAny, 0, d.resolve)
 	if err != nil {

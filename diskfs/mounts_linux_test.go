@@ -210,6 +210,72 @@ func TestReservedNamesFold(t *testing.T) {
 	}
 }
 
+// TestShortNames: NTFS answers to short names that it does not list; they are
+// no names here, in no place of a path. One that only looks like it is.
+func TestShortNames(t *testing.T) {
+	needRoot(t)
+	for _, program := range []string{"mkntfs", "ntfs-3g", "lowntfs-3g"} {
+		needProgram(t, program)
+	}
+	base := t.TempDir()
+	image, dir := base+"/image", base+"/mnt"
+	lay(t, base, "", "image: ", "mnt/")
+	mustDo(t, os.Truncate(image, 32<<20))
+	run := func(argv ...string) {
+		t.Helper()
+		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			lacking(t, fmt.Sprintf("the use of %s (%v: %s)", argv[0], err, out))
+		}
+	}
+	run("mkntfs", "-q", "-F", image)
+	run("ntfs-3g", image, dir)
+	lay(t, dir, "", "longdirectory/", "longdirectory/longfilename.txt: secret", "true~1: x")
+	for name, short := range map[string]string{"longdirectory": "LONGDI~1", "longdirectory/longfilename.txt": "LONGFI~1.TXT"} {
+		if err := unix.Setxattr(dir+"/"+name, "system.ntfs_dos_name", []byte(short), 0); err != nil {
+			run("umount", dir)
+			t.Fatal(err)
+		}
+	}
+	run("umount", dir)
+	for _, driver := range [][]string{{"ntfs-3g"}, {"lowntfs-3g", "-o", "ignore_case"}} {
+		t.Run(driver[0], func(t *testing.T) {
+			run(append(driver, image, dir)...)
+			defer run("umount", dir)
+			if got := hostFile(t, dir, "LONGDI~1", "LONGFI~1.TXT"); got != "secret" {
+				t.Fatalf("there are no aliases here: %q", got)
+			}
+			for _, m := range modes[:2] {
+				p, err := m.open(dir, diskfs.Options{})
+				mustDo(t, err)
+				for _, op := range operations {
+					if strings.HasPrefix(op.name, "rename") {
+						continue // they need names that are not there
+					}
+					for _, name := range []string{"LONGDI~1", "LONGDI~1/longfilename.txt", "longdirectory/LONGFI~1.TXT", "LONGDI~1/LONGFI~1.TXT"} {
+						if err := op.do(t.Context(), p, path(name)); !errors.Is(err, provider.ErrPath) {
+							t.Errorf("%s: %s %s: %v", m.name, op.name, name, err)
+						}
+					}
+				}
+				f, err := p.Open(t.Context(), path("longdirectory"), provider.OpenOptions{Read: true})
+				mustDo(t, err)
+				if err := f.(provider.EntryRemover).RemoveEntry("LONGFI~1.TXT", false); !errors.Is(err, provider.ErrPath) {
+					t.Errorf("RemoveEntry: %v", err)
+				}
+				mustDo(t, f.Close())
+				for _, name := range []string{"true~1", "longdirectory/longfilename.txt"} {
+					if _, err := provider.ReadFile(t.Context(), p, path(name)); err != nil {
+						t.Errorf("%s: %s: %v", m.name, name, err)
+					}
+				}
+				mustDo(t, provider.WriteFile(t.Context(), p, path("new~1"), nil, 0))
+				mustDo(t, p.Remove(t.Context(), path("new~1")))
+				mustDo(t, p.Close())
+			}
+		})
+	}
+}
+
 // TestBindMounts: a directory bound from elsewhere is part of the tree, unless
 // OneFileSystem says no; and a mount point stays where it is.
 func TestBindMounts(t *testing.T) {

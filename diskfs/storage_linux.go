@@ -76,6 +76,7 @@ func isKernelFS(magic uint32) bool {
 // traits are the properties of the root's filesystem that Features reports.
 type traits struct {
 	caseSensitive bool
+	aliases       bool // may answer to short names that it does not list
 	linkFree      bool
 	chmod         bool
 	atomicRename  bool
@@ -116,6 +117,9 @@ func traitsOf(root int, magic uint32, dev uint64, total int64) traits {
 		}
 	}
 	t.caseSensitive = probeCase(root, magic, sensitive)
+	// NTFS has short names also where it is mounted case-sensitive.
+	const ntfs3 = 0x7366746e
+	t.aliases = !t.caseSensitive || fuse || magic == ntfs3
 	return t
 }
 
