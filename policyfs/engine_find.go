@@ -14,11 +14,12 @@ type literal struct {
 	// its other case, or rare itself.
 	at          int
 	rare, other byte
-	// runes are those of text before and after that byte, if fold is set.
-	before, after []rune
 	// ascii says that every rune of a folded literal is ASCII and has no other
 	// case beyond ASCII.
 	ascii bool
+	// pair, if paired is set, is looked for instead of rare.
+	pair   pair
+	paired bool
 }
 
 // newLiteral prepares a fragment, or returns nil if no byte of it can be looked
@@ -31,7 +32,6 @@ func newLiteral(f fragment) *literal {
 	l := &literal{text: []byte(f.text), fold: f.fold, at: at, rare: f.text[at], other: f.text[at]}
 	if f.fold {
 		l.other, _ = otherCase(l.rare)
-		l.before, l.after = []rune(f.text[:at]), []rune(f.text[at+1:])
 		l.ascii = true
 		for i := range len(f.text) {
 			c := f.text[i]
@@ -40,6 +40,9 @@ func newLiteral(f fragment) *literal {
 				l.text[i] = lower(c)
 			}
 		}
+	}
+	if vectors {
+		l.pair, l.paired = newPair(f)
 	}
 	return l
 }
@@ -70,13 +73,43 @@ func (f *finder) reset() { f.next, f.rareAt, f.otherAt, f.stops, f.got = -1, -1,
 // len(text).
 func (f *finder) index(text []byte, from int) int {
 	if f.next < from {
-		if f.fold {
+		switch {
+		case f.paired:
+			f.next = f.searchPair(text, from)
+		case f.fold:
 			f.next = f.searchFold(text, from)
-		} else {
+		default:
 			f.next = f.search(text, from)
 		}
 	}
 	return f.next
+}
+
+// searchPair finds a literal by its pair.
+func (f *finder) searchPair(text []byte, from int) int {
+	p := &f.pair
+	i, end := from, len(text)-p.dist
+	if !f.fold || f.ascii {
+		// The literal has a fixed length.
+		i, end = from+p.first, len(text)-len(f.text)+p.first+1
+	}
+	for i < end {
+		if i = indexPair(text, i, end, p); i < 0 {
+			break
+		}
+		switch {
+		case !f.fold:
+			if start := i - p.first; string(text[start:start+len(f.text)]) == string(f.text) {
+				return start
+			}
+		default:
+			if start, ok := f.verify(text, i, p.first); ok && start >= from {
+				return start
+			}
+		}
+		i++
+	}
+	return len(text)
 }
 
 // search finds an exact literal.
@@ -125,7 +158,7 @@ func (f *finder) searchFold(text []byte, from int) int {
 		if at >= len(text) {
 			return len(text)
 		}
-		if start, ok := f.verify(text, at); ok && start >= from {
+		if start, ok := f.verify(text, at, f.at); ok && start >= from {
 			return start
 		}
 		i = at + 1
@@ -140,11 +173,11 @@ func nextByte(text []byte, from int, c byte) int {
 	return len(text)
 }
 
-// verify reports whether the literal, in any case, has its anchor at i, and
-// where it begins then.
-func (f *finder) verify(text []byte, i int) (start int, ok bool) {
+// verify reports whether the literal, in any case, has its byte at, an ASCII one,
+// at text[i], and where it begins then.
+func (f *finder) verify(text []byte, i, at int) (start int, ok bool) {
 	if f.ascii {
-		start = i - f.at
+		start = i - at
 		if start < 0 || start+len(f.text) > len(text) {
 			return 0, false
 		}
@@ -155,21 +188,23 @@ func (f *finder) verify(text []byte, i int) (start int, ok bool) {
 		}
 		return start, true
 	}
-	end := i + 1
-	for _, want := range f.after {
+	end := i
+	for want := f.text[at:]; len(want) > 0; {
+		w, k := utf8.DecodeRune(want)
 		r, n := utf8.DecodeRune(text[end:])
-		if n == 0 || r == utf8.RuneError || !sameFold(r, want) {
+		if n == 0 || r == utf8.RuneError || !sameFold(r, w) {
 			return 0, false
 		}
-		end += n
+		want, end = want[k:], end+n
 	}
 	start = i
-	for j := len(f.before) - 1; j >= 0; j-- {
+	for want := f.text[:at]; len(want) > 0; {
+		w, k := utf8.DecodeLastRune(want)
 		r, n := utf8.DecodeLastRune(text[:start])
-		if n == 0 || r == utf8.RuneError || !sameFold(r, f.before[j]) {
+		if n == 0 || r == utf8.RuneError || !sameFold(r, w) {
 			return 0, false
 		}
-		start -= n
+		want, start = want[:len(want)-k], start-n
 	}
 	return start, true
 }

@@ -220,26 +220,31 @@ func usable(set []fragment) bool {
 
 // The measured costs of a search in nanoseconds, relative to each other.
 const (
-	scanCost      = 0.05 // for a byte that vector instructions pass over
-	stopCost      = 6.0  // for a stop at a byte that may begin a literal
-	automatonCost = 0.9  // for a byte that the automaton reads
+	scanCost      = 0.05  // for a byte that vector instructions pass over
+	stopCost      = 6.0   // for a stop at a byte that may begin a literal
+	automatonCost = 0.9   // for a byte that the automaton reads
+	lengthWorth   = 0.001 // for a byte of the shortest literal: longer ones are found in fewer wrong lines
 )
 
 // cost estimates the search for a set of literals, a byte of text.
 func cost(set []fragment) float64 {
-	sum := 0.0
+	sum, shortest := 0.0, 20
 	for _, f := range set {
 		at := anchor(f)
 		if at < 0 {
 			return automatonCost * 2
 		}
-		c := f.text[at]
-		sum += scanCost + stopCost*frequency(c)
-		if other, ok := otherCase(c); ok && f.fold {
-			sum += scanCost + stopCost*frequency(other)
+		shortest = min(shortest, len(f.text))
+		if p, ok := newPair(f); ok && vectors {
+			sum += scanCost + stopCost*f.share(p.first)*f.share(p.first+p.dist)
+			continue
+		}
+		sum += scanCost + stopCost*f.share(at)
+		if _, ok := otherCase(f.text[at]); ok && f.fold {
+			sum += scanCost
 		}
 	}
-	return sum
+	return sum - lengthWorth*float64(shortest)
 }
 
 // anchor returns the position of the byte of f that a search should look for:
@@ -254,9 +259,7 @@ func anchor(f fragment) int {
 			if c >= utf8.RuneSelf || c|0x20 == 'k' || c|0x20 == 's' {
 				continue // U+212A is a k, U+017F an s
 			}
-			if other, ok := otherCase(c); ok {
-				p += frequency(other)
-			}
+			p = f.share(i)
 		}
 		if p < best {
 			best, at = p, i

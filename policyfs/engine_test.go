@@ -76,7 +76,15 @@ func engineVariants(t testing.TB, q Query) map[string]*scanner {
 	f, b := *e.forward, *e.backward
 	f.limit, b.limit = 1, 1
 	tight.forward, tight.backward = &f, &b
-	return map[string]*scanner{"chosen": e.newScanner(), "automaton": bare.newScanner(), "tight": tight.newScanner()}
+	// Without vector instructions, as on other processors.
+	bytewise := *e
+	bytewise.literals = nil
+	for _, l := range e.literals {
+		single := *l
+		single.paired = false
+		bytewise.literals = append(bytewise.literals, &single)
+	}
+	return map[string]*scanner{"chosen": e.newScanner(), "bytewise": bytewise.newScanner(), "automaton": bare.newScanner(), "tight": tight.newScanner()}
 }
 
 func checkEngine(t *testing.T, q Query, text []byte) {
