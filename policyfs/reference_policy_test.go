@@ -261,7 +261,7 @@ func long() bool { return os.Getenv("WORKSPACEFS_LONG") == "1" }
 func rounds(n int) int {
 	switch {
 	case long():
-		return n * 50
+		return n * 10
 	case testing.Short():
 		return n / 10
 	}
