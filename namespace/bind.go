@@ -38,8 +38,8 @@ type bind struct {
 //
 // Where the outer directory of a nested mount has no directory to mount it on,
 // the sandbox makes one there, or fails if it may not. A shell knows no policy:
-// what only a policy denies, hides or protects, it can
-// reach. And it sees the real host tree: links work there.
+// what only a policy denies, hides or protects, it can reach. And it sees the
+// real host tree: links work there.
 func (n *Namespace) BindMounts() []BindMount {
 	binds := n.binds()
 	out := make([]BindMount, len(binds))
