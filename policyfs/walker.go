@@ -73,6 +73,7 @@ type walker struct {
 	limit  int                  // entries that may be visited
 	skip   func(*walkItem) bool // if set, decides on the consumer's goroutine which directories are not entered
 
+	entered bool // the root was
 	frames  []walkFrame
 	visited int
 
@@ -139,7 +140,8 @@ func (s *walkStep) path() (namespace.Path, error) {
 // next returns the next step. It returns false at the end of the tree. A failure
 // of the whole walk (the context, the limit, the table) is a step without dir.
 func (w *walker) next() (walkStep, bool) {
-	if w.frames == nil {
+	if !w.entered {
+		w.entered = true // once, also when it fails
 		if step, ok := w.enter(w.root); ok {
 			return step, true
 		}
