@@ -18,6 +18,9 @@ type file struct {
 
 	dir           bool
 	write, append bool
+	// end is the size it had when it was opened for reading, or -1 where sizes
+	// are no truth. A read that stops short there has seen the end.
+	end int64
 
 	// mu guards the descriptor's own position, which only listings and appends
 	// use, and listed. It is taken before fs.lock.
@@ -60,11 +63,12 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, unix.EINVAL
 	}
-	return preadFull(fd, p, off)
+	return preadFull(fd, p, off, f.end)
 }
 
-// preadFull reads len(p) bytes at off, or fewer with an error.
-func preadFull(fd int, p []byte, off int64) (int, error) {
+// preadFull reads len(p) bytes at off, or fewer with an error. end is where a
+// short read needs no second one to tell that the file ends, or -1.
+func preadFull(fd int, p []byte, off, end int64) (int, error) {
 	n := 0
 	for n < len(p) {
 		// The kernel refuses a range that ends beyond the largest offset.
@@ -85,6 +89,9 @@ func preadFull(fd int, p []byte, off int64) (int, error) {
 			return n, io.EOF
 		}
 		n += m
+		if n < len(p) && off+int64(n) == end {
+			return n, io.EOF
+		}
 	}
 	return n, nil
 }

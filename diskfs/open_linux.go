@@ -29,13 +29,13 @@ func (d *FS) Open(ctx context.Context, name provider.Path, opts provider.OpenOpt
 		d.lock.mu.RLock()
 		defer d.lock.mu.RUnlock()
 	}
-	f := &file{fs: &d.tree, name: name.Base(), write: opts.Write, append: opts.Append}
+	f := &file{fs: &d.tree, name: name.Base(), write: opts.Write, append: opts.Append, end: -1}
 	switch {
 	case opts.Directory:
 		f.dir = true
 		f.desc.fd, err = d.openDir(root, name)
 	default:
-		f.desc.fd, f.dir, err = d.openFile(root, name, opts)
+		f.desc.fd, f.dir, f.end, err = d.openFile(root, name, opts)
 	}
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (d *FS) openDir(root int, name provider.Path) (int, error) {
 }
 
 // openFile opens what is at name, creating it if opts say so.
-func (d *FS) openFile(root int, name provider.Path, opts provider.OpenOptions) (fd int, dir bool, err error) {
+func (d *FS) openFile(root int, name provider.Path, opts provider.OpenOptions) (fd int, dir bool, end int64, err error) {
 	flags := openFlags
 	switch {
 	case opts.Write && opts.Read, opts.Truncate && !opts.Write:
@@ -85,9 +85,9 @@ func (d *FS) openFile(root int, name provider.Path, opts provider.OpenOptions) (
 	if opts.Create {
 		if name.IsRoot() {
 			if opts.Exclusive {
-				return -1, false, fs.ErrExist
+				return -1, false, -1, fs.ErrExist
 			}
-			return -1, false, unix.EISDIR
+			return -1, false, -1, unix.EISDIR
 		}
 		flags |= unix.O_CREAT
 		perm = uint32(opts.FileMode())
@@ -97,39 +97,42 @@ func (d *FS) openFile(root int, name provider.Path, opts provider.OpenOptions) (
 	}
 	fd, err = d.openAt(root, name.String(), flags, perm, d.resolve)
 	if err != nil {
-		return -1, false, d.explainOpen(root, name, err)
+		return -1, false, -1, d.explainOpen(root, name, err)
 	}
-	dir, err = d.prepare(fd, opts)
+	dir, end, err = d.prepare(fd, opts)
 	if err != nil {
 		unix.Close(fd)
-		return -1, false, err
+		return -1, false, -1, err
 	}
-	return fd, dir, nil
+	return fd, dir, end, nil
 }
 
 // prepare checks the type of what was opened and truncates it if asked. The
 // caller holds d.lock shared then.
-func (d *FS) prepare(fd int, opts provider.OpenOptions) (dir bool, err error) {
+func (d *FS) prepare(fd int, opts provider.OpenOptions) (dir bool, end int64, err error) {
 	var st unix.Stat_t
 	kind, err := d.checkObject(fd, &st)
 	if err != nil {
-		return false, err
+		return false, -1, err
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		if opts.Mutates() {
-			return true, unix.EISDIR
+			return true, -1, unix.EISDIR
 		}
-		return true, nil
+		return true, -1, nil
 	}
 	if d.opts.RejectHardLinks && st.Nlink > 1 && (opts.Write || opts.Truncate) {
-		return false, provider.ErrHardLink
+		return false, -1, provider.ErrHardLink
 	}
 	// Not O_TRUNC in the open: the type was not known. An empty file is spared
 	// the call, unless its size may not be the truth.
 	if opts.Truncate && (st.Size != 0 || st.Blocks != 0 || !kind.exact) {
-		return false, mapErrno(ftruncate(fd, 0))
+		return false, -1, mapErrno(ftruncate(fd, 0))
 	}
-	return false, nil
+	if opts.Mutates() || !kind.exact {
+		return false, -1, nil
+	}
+	return false, st.Size, nil
 }
 
 // checkObject lets regular files and directories pass, and neither of kernel

@@ -140,7 +140,7 @@ func (s *stage) linkAs(dir int, name string) unix.Errno {
 type fdIO int
 
 // ReadAt is io.ReaderAt.
-func (fd fdIO) ReadAt(p []byte, off int64) (int, error) { return preadFull(int(fd), p, off) }
+func (fd fdIO) ReadAt(p []byte, off int64) (int, error) { return preadFull(int(fd), p, off, -1) }
 
 // WriteAt is io.WriterAt.
 func (fd fdIO) WriteAt(p []byte, off int64) (int, error) { return pwriteFull(int(fd), p, off) }
