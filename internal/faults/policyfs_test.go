@@ -1,0 +1,311 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/workspacefs/workspacefs/conformance"
+	"github.com/workspacefs/workspacefs/internal/faults"
+	"github.com/workspacefs/workspacefs/memfs"
+	"github.com/workspacefs/workspacefs/namespace"
+	"github.com/workspacefs/workspacefs/policyfs"
+	"github.com/workspacefs/workspacefs/provider"
+)
+
+// TestConformance: without a plan the wrapper changes nothing.
+func TestConformance(t *testing.T) {
+	h := conformance.Harness{New: func(t testing.TB) provider.Provider {
+		p, _ := faults.Wrap(memfs.New(memfs.Options{}), nil)
+		return p
+	}}
+	conformance.Run(t, h)
+}
+
+// scenario is a use of the face that may fail at any call of its provider.
+type scenario struct {
+	name string
+	run  func(f *policyfs.FS) error
+	// partly says that a failure may leave some of the work done.
+	partly bool
+	// tolerant says that a failing call may leave the scenario without error:
+	// it only loses what it asked for.
+	tolerant bool
+}
+
+// with opens a file, uses it and closes it; the first error counts.
+func with(f *policyfs.FS, name string, flag int, use func(afero.File) error) error {
+	file, err := f.OpenFile(name, flag, 0o644)
+	if err != nil {
+		return err
+	}
+	err = use(file)
+	if cerr := file.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// errEndless is an iterator that does not come to its end.
+var errEndless = errors.New("the iteration has no end")
+
+func scenarios() []scenario {
+	return []scenario{
+		{name: "Create", run: func(f *policyfs.FS) error {
+			file, err := f.Create("new")
+			if err != nil {
+				return err
+			}
+			return file.Close()
+		}},
+		{name: "Open and Read", run: func(f *policyfs.FS) error {
+			return with(f, "d/f", os.O_RDONLY, func(h afero.File) error { _, err := io.ReadAll(h); return err })
+		}},
+		{name: "ReadAt", run: func(f *policyfs.FS) error {
+			return with(f, "d/f", os.O_RDONLY, func(h afero.File) error { _, err := h.ReadAt(make([]byte, 3), 1); return err })
+		}},
+		{name: "Write", run: func(f *policyfs.FS) error {
+			return with(f, "d/f", os.O_RDWR, func(h afero.File) error { _, err := h.Write([]byte("X")); return err })
+		}},
+		{name: "WriteAt", run: func(f *policyfs.FS) error {
+			return with(f, "d/f", os.O_RDWR, func(h afero.File) error { _, err := h.WriteAt([]byte("X"), 2); return err })
+		}},
+		{name: "WriteString and Sync", partly: true, run: func(f *policyfs.FS) error {
+			return with(f, "d/f", os.O_RDWR, func(h afero.File) error {
+				if _, err := h.WriteString("X"); err != nil {
+					return err
+				}
+				return h.Sync()
+			})
+		}},
+		{name: "O_SYNC", partly: true, run: func(f *policyfs.FS) error {
+			return with(f, "d/f", os.O_RDWR|os.O_SYNC, func(h afero.File) error { _, err := h.Write([]byte("X")); return err })
+		}},
+		{name: "append", run: func(f *policyfs.FS) error {
+			return with(f, "d/f", os.O_WRONLY|os.O_APPEND, func(h afero.File) error { _, err := h.Write([]byte("X")); return err })
+		}},
+		{name: "O_TRUNC", partly: true, run: func(f *policyfs.FS) error {
+			return with(f, "d/f", os.O_RDWR|os.O_TRUNC, func(h afero.File) error { return nil })
+		}},
+		{name: "Truncate", run: func(f *policyfs.FS) error {
+			return with(f, "d/f", os.O_RDWR, func(h afero.File) error { return h.Truncate(2) })
+		}},
+		{name: "File.Stat", run: func(f *policyfs.FS) error {
+			return with(f, "d/f", os.O_RDONLY, func(h afero.File) error { _, err := h.Stat(); return err })
+		}},
+		{name: "Seek from the end", run: func(f *policyfs.FS) error {
+			return with(f, "d/f", os.O_RDONLY, func(h afero.File) error { _, err := h.Seek(-1, io.SeekEnd); return err })
+		}},
+		{name: "Readdir", tolerant: true, run: func(f *policyfs.FS) error {
+			return with(f, "d", os.O_RDONLY, func(h afero.File) error { _, err := h.Readdir(-1); return err })
+		}},
+		{name: "Readdirnames", run: func(f *policyfs.FS) error {
+			return with(f, "d", os.O_RDONLY, func(h afero.File) error { _, err := h.Readdirnames(2); return err })
+		}},
+		{name: "Stat", run: func(f *policyfs.FS) error { _, err := f.Stat("d/f"); return err }},
+		{name: "LstatIfPossible", run: func(f *policyfs.FS) error { _, _, err := f.LstatIfPossible("d/f"); return err }},
+		{name: "Mkdir", run: func(f *policyfs.FS) error { return f.Mkdir("d/new", 0o755) }},
+		{name: "MkdirAll", partly: true, run: func(f *policyfs.FS) error { return f.MkdirAll("d/x/y/z", 0o755) }},
+		{name: "Remove", run: func(f *policyfs.FS) error { return f.Remove("d/f") }},
+		{name: "RemoveAll", partly: true, run: func(f *policyfs.FS) error { return f.RemoveAll("d") }},
+		{name: "RemoveAll of a file", run: func(f *policyfs.FS) error { return f.RemoveAll("d/f") }},
+		{name: "Rename", run: func(f *policyfs.FS) error { return f.Rename("d/f", "d/moved") }},
+		{name: "Rename over a file", run: func(f *policyfs.FS) error { return f.Rename("d/f", "d/e/g") }},
+		{name: "Rename of a directory", run: func(f *policyfs.FS) error { return f.Rename("d", "moved") }},
+		{name: "Move", run: func(f *policyfs.FS) error {
+			return f.Move("d/f", "d/moved", provider.RenameOptions{NoReplace: true})
+		}},
+		{name: "Chmod", run: func(f *policyfs.FS) error { return f.Chmod("d/f", 0o600) }},
+		{name: "Chtimes", run: func(f *policyfs.FS) error { return f.Chtimes("d/f", time.Unix(1e9, 0), time.Unix(1e9, 0)) }},
+		{name: "ReadFile", run: func(f *policyfs.FS) error { _, _, err := f.ReadFile("d/f"); return err }},
+		{name: "WriteFile", run: func(f *policyfs.FS) error {
+			_, err := f.WriteFile("d/f", []byte("new"), provider.ReplaceOptions{})
+			return err
+		}},
+		{name: "Walk", run: func(f *policyfs.FS) error {
+			var first error
+			n := 0
+			for _, err := range f.Walk(".") {
+				if first == nil {
+					first = err
+				}
+				if n++; n > 1000 {
+					return errEndless
+				}
+			}
+			return first
+		}},
+		{name: "Glob", run: func(f *policyfs.FS) error { _, err := f.Glob("**/g"); return err }, tolerant: true},
+		{name: "Grep", run: func(f *policyfs.FS) error {
+			var first error
+			q := policyfs.Query{Pattern: "content", Skipped: func(_ string, reason error) { first = errors.Join(first, reason) }}
+			n := 0
+			for _, err := range f.Grep(".", q) {
+				first = errors.Join(first, err)
+				if n++; n > 1000 {
+					return errEndless
+				}
+			}
+			return first
+		}},
+		{name: "Authorize", run: func(f *policyfs.FS) error { return f.Authorize(policyfs.OpWrite, "d/f", "d/new") }},
+		{name: "IOFS", run: func(f *policyfs.FS) error { _, err := fs.ReadFile(f.IOFS(), "d/f"); return err }},
+	}
+}
+
+// world is a face over memory that can fail.
+type world struct {
+	mem  *memfs.FS
+	ctl  *faults.FS
+	face *policyfs.FS
+}
+
+func newWorld(t *testing.T, withReader bool) world {
+	t.Helper()
+	mem := memfs.New(memfs.Options{})
+	ctx := t.Context()
+	for _, dir := range []string{"d", "d/e", "d/h"} {
+		if err := mem.Mkdir(ctx, provider.MustPath(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range map[string]string{"d/f": "content of f", "d/e/g": "content of g", "d/h/i": "content of i"} {
+		if err := provider.WriteFile(ctx, mem, provider.MustPath(name), []byte(content), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, ctl := faults.Wrap(mem, nil)
+	if !withReader {
+		p = ctl
+	}
+	all := []string{"/"}
+	policy, err := policyfs.Compile(policyfs.Spec{AllowRead: all, AllowWrite: all, AllowHidden: all, AllowRecursiveDelete: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An operation that goes round in circles ends with its context.
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+	t.Cleanup(cancel)
+	return world{mem, ctl, policyfs.New(namespace.Workspace(p), policyfs.Options{Policy: policy}).WithContext(limited)}
+}
+
+// tree describes everything that is stored.
+func (w world) tree(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	var walk func(dir provider.Path)
+	walk = func(dir provider.Path) {
+		f, err := w.mem.Open(t.Context(), dir, provider.OpenOptions{Read: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		entries, err := f.ReadDir(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			name, err := dir.Join(e.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := e.Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "%s %v", name, info.Mode())
+			if e.IsDir() {
+				b.WriteByte('\n')
+				walk(name)
+				continue
+			}
+			data, err := provider.ReadFile(t.Context(), w.mem, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, " %q\n", data)
+		}
+	}
+	walk(provider.Path{})
+	return b.String()
+}
+
+// TestPolicyfsFaults fails every call that every use of the face makes, one at a
+// time: the injected error comes back under errors.Is, no File stays open,
+// nothing is half done, and the text shows nothing of the storage.
+func TestPolicyfsFaults(t *testing.T) {
+	// An errno is passed on as it is; what a provider says in its own words must
+	// not be printed.
+	own := errors.New("disk at /srv/tenant-7 is on fire")
+	for _, injected := range []error{syscall.EIO, own} {
+		for _, withReader := range []bool{true, false} {
+			for _, s := range scenarios() {
+				t.Run(fmt.Sprintf("%s/%v/%.10v", s.name, withReader, injected), func(t *testing.T) {
+					clean := newWorld(t, withReader)
+					before := clean.tree(t)
+					if err := s.run(clean.face); err != nil {
+						t.Fatalf("without faults: %v", err)
+					}
+					after := clean.tree(t)
+					calls := clean.ctl.Calls()
+					if len(calls) == 0 && s.name != "Authorize" {
+						t.Fatal("the scenario makes no calls")
+					}
+					seen := map[string]int{}
+					for _, call := range calls {
+						w := newWorld(t, withReader)
+						seen[call.Op+call.Name]++
+						w.ctl.SetPlan(faults.Like(call.Op, call.Name, seen[call.Op+call.Name], injected))
+						err := s.run(w.face)
+						where := fmt.Sprintf("call %d of %d, %s %s", call.N, len(calls), call.Op, call.Name)
+						if !errors.Is(err, injected) && !(err == nil && s.tolerant) && !closing(call, err) {
+							t.Errorf("%s: %v, which is not %v", where, err, injected)
+						}
+						if err != nil && strings.Contains(err.Error(), "tenant") {
+							t.Errorf("%s: the error prints what the provider said: %v", where, err)
+						}
+						if open := w.ctl.OpenFiles(); len(open) > 0 {
+							t.Errorf("%s: still open: %q", where, open)
+						}
+						if tree := w.tree(t); tree != before && tree != after && !s.partly {
+							t.Errorf("%s: half done:\n%s", where, tree)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// closing reports whether a call is the Close of something that was only read,
+// whose error tells nobody anything.
+func closing(call faults.Call, err error) bool { return call.Op == "File.Close" && err == nil }
+
+// TestPolicyfsStorageGone fails every call from the n-th on.
+func TestPolicyfsStorageGone(t *testing.T) {
+	for _, s := range scenarios() {
+		clean := newWorld(t, true)
+		if err := s.run(clean.face); err != nil {
+			t.Fatalf("%s without faults: %v", s.name, err)
+		}
+		for n := range len(clean.ctl.Calls()) {
+			w := newWorld(t, true)
+			w.ctl.SetPlan(faults.From(n+1, syscall.EIO))
+			if err := s.run(w.face); !errors.Is(err, syscall.EIO) && !s.tolerant && !closing(clean.ctl.Calls()[n], err) {
+				t.Errorf("%s from call %d on: %v", s.name, n+1, err)
+			}
+			if open := w.ctl.OpenFiles(); len(open) > 0 {
+				t.Errorf("%s from call %d on: still open: %q", s.name, n+1, open)
+			}
+		}
+	}
+}
