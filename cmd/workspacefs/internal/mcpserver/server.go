@@ -96,7 +96,8 @@ func New(cfg Config) (*Server, error) {
 			Logger:                    logger,
 			Capabilities:              &mcp.ServerCapabilities{},
 			SupportedProtocolVersions: sessionVersions(),
-			RootsListChangedHandler:   func(_ context.Context, r *mcp.RootsListChangedRequest) { s.session(r.Session).forgetRoots() },
+			//lint:ignore SA1019 deprecated for the protocol versions without sessions only
+			RootsListChangedHandler: func(_ context.Context, r *mcp.RootsListChangedRequest) { s.session(r.Session).forgetRoots() },
 		},
 	)
 	s.addReadTools()

@@ -1,5 +1,7 @@
 package mcpserver
 
+//lint:file-ignore SA1019 roots are deprecated for the protocol versions without sessions, which this server does not speak
+
 import (
 	"context"
 	"errors"
