@@ -52,28 +52,29 @@ func (v *view) mustParse(name string) namespace.Path {
 // is fine. It does not reserve anything: the operation itself is judged again.
 func (f *FS) Authorize(op Op, names ...string) error {
 	for _, name := range names {
-		if _, err := f.authorized(op, name); err != nil && err != errUnseen {
+		if _, unseen, err := f.authorized(op, name); err != nil && !unseen {
 			return pathErr(op.String(), name, err)
 		}
 	}
 	return nil
 }
 
-// authorized resolves name for op and checks the elements that exist.
-func (f *FS) authorized(op Op, name string) (target, error) {
+// authorized resolves name for op and checks the elements that exist. unseen says
+// that the error is about something that the caller may not see.
+func (f *FS) authorized(op Op, name string) (t target, unseen bool, err error) {
 	v, err := f.view()
 	if err != nil {
-		return target{}, f.refuseAll(op, name, err)
+		return t, false, f.refuseAll(op, name, err)
 	}
-	t, err := f.resolve(&v, name, needs{ops: [3]Op{op}})
+	t, err = f.resolve(&v, name, needs{ops: [3]Op{op}})
 	if err != nil {
-		return t, err
+		return t, false, err
 	}
 	err = v.checkElements(&t)
-	if err != nil && !changes(op) {
-		err = v.unseen(&t, err)
+	if err != nil && !changes(op) && v.hides(&t, err) {
+		return t, true, errUnseen
 	}
-	return t, err
+	return t, false, err
 }
 
 // checkElements looks at the deepest existing element of the path: the provider
@@ -99,7 +100,8 @@ func (v *view) checkElements(t *target) error {
 // HostPath returns the host path of name, for tools that have to call the
 // operating system, after judging op and looking at every element that exists
 // (a link is provider.ErrSymlink). Where the mount has no host directory it is
-// errors.ErrUnsupported.
+// errors.ErrUnsupported; where another directory has taken the place of the one
+// that was mounted, fs.ErrPermission.
 //
 // This is the weaker way: what is at the path can change between the check and
 // the use, and nothing that the caller then does is judged. Prefer the methods of
@@ -114,13 +116,17 @@ func (f *FS) hostPath(op Op, name string) (string, error) {
 	if err != nil {
 		return "", f.refuseAll(op, name, err)
 	}
-	t, err := f.authorized(op, name)
+	t, _, err := f.authorized(op, name)
 	if err != nil {
 		return "", err
 	}
 	host, ok := v.ns.ToHost(t.Path)
 	if !ok {
 		return "", errors.ErrUnsupported
+	}
+	// Another directory may have taken the name of the granted one since.
+	if err := v.ns.CheckHost(t.Path); err != nil {
+		return "", fs.ErrPermission
 	}
 	return host, nil
 }

@@ -465,6 +465,12 @@ func TestAuthorize(t *testing.T) {
 				t.Errorf("%s: %s: %#v, want %v", kind, name, err, want)
 			}
 		}
+		up := policyfs.New(namespace.Workspace(b.w), policyfs.Options{Policy: policyfs.ReadWrite(), ResolveParents: true})
+		for _, op := range []policyfs.Op{policyfs.OpRead, policyfs.OpWrite} {
+			if err := up.Authorize(op, "missing/../d"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: a name that leads nowhere: %v", kind, err)
+			}
+		}
 		for _, op := range []policyfs.Op{0, 99} {
 			if err := f.Authorize(op, "d/f"); !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%s: %v: %v", kind, op, err)

@@ -278,13 +278,13 @@ func TestWayIsNoOracle(t *testing.T) {
 				b.link("W/way", "nowhere")
 			}
 			b.open()
-			f := policyfs.New(namespace.Workspace(b.w), policyfs.Options{Policy: pol})
+			f := policyfs.New(namespace.Workspace(b.w), policyfs.Options{Policy: pol, ResolveParents: true})
 			told := map[string]string{}
 			for _, c := range faceCalls() {
 				if !c.reads || c.method == "HostPath" {
 					continue // HostPath is for programs, and has to refuse a link: TestHostPath
 				}
-				for _, name := range []string{"/", "/way", "/way/", "/way/down", "/way/down/f", "/way/down/f/"} {
+				for _, name := range []string{"/", "/way", "/way/", "/way/down", "/way/down/f", "/way/down/f/", "/way/../x", "/way/down/../x", "/way/down/../../way/down"} {
 					out, err := c.do(f, slices.Repeat([]string{name}, c.names)...)
 					told[c.label+" "+name] = fmt.Sprintf("%q %v", out, err)
 				}

@@ -73,8 +73,9 @@ func (f *FS) resolve(v *view, name string, n needs) (target, error) {
 func (f *FS) resolveParents(v *view, t target, text string, n needs) (target, error) {
 	own := *v // v itself stays off the heap, for the callers that need no closure
 	var err error
+	var prefix target // the last that was left
 	t.Target, err = v.ns.ResolveParents(f.context(), v.dir, text, func(at namespace.Target) error {
-		prefix := target{Target: at, name: t.name}
+		prefix = target{Target: at, name: t.name}
 		stat := needs{ops: [3]Op{OpStat}}
 		d, req, _ := own.judge(at.Path, stat)
 		if !d.Allow {
@@ -84,6 +85,9 @@ func (f *FS) resolveParents(v *view, t target, text string, n needs) (target, er
 	})
 	if errors.Is(err, provider.ErrPath) {
 		err = provider.ErrPath // its text may be the provider's
+	}
+	if err != nil && prefix.Provider != nil {
+		err = own.unseen(&prefix, err)
 	}
 	if err != nil {
 		return t, v.refuseName(n, t.name, err)

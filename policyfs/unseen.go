@@ -2,27 +2,35 @@ package policyfs
 
 import "syscall"
 
-// errUnseen is what unseen says.
+// errUnseen is what an operation that only looks says of what hides.
 const errUnseen = syscall.ENOENT
 
-// unseen makes the error of an operation that only looks say that nothing is
-// there, where it would tell of a file or link that the caller may not read: one
-// that bears the name of a directory on the way to something permitted. Without
-// it "not a directory" and "symbolic link refused" would tell such an object from
-// none. What changes something is told the truth: it could find out by trying.
+// unseen is err, or errUnseen where err would tell of something that the caller
+// may not see. What changes something is told the truth: it could find out by
+// trying.
 func (v *view) unseen(t *target, err error) error {
+	if v.hides(t, err) {
+		return errUnseen
+	}
+	return err
+}
+
+// hides reports whether err is about a file or link that the caller may not read:
+// one that bears the name of a directory on the way to something permitted. "Not a
+// directory" and "symbolic link refused" would tell such an object from none.
+func (v *view) hides(t *target, err error) bool {
 	if !isTypeError(err) {
-		return err
+		return false
 	}
 	for at := t.Target; ; {
 		if !v.readable(&target{Target: at}) {
-			info, serr := at.Provider.Stat(v.fs.context(), at.Rel)
-			if serr == nil && !info.IsDir() {
-				return errUnseen
+			info, err := at.Provider.Stat(v.fs.context(), at.Rel)
+			if err == nil && !info.IsDir() {
+				return true
 			}
 		}
 		if at.Rel.IsRoot() {
-			return err
+			return false
 		}
 		at.Path, at.Rel = at.Path.Parent(), at.Rel.Parent()
 		at.Requested = at.Path
