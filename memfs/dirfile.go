@@ -59,33 +59,3 @@ func (e *entry) Info() (fs.FileInfo, error) {
 	}
 	return n.info(spelling(e.key)), nil
 }
-
-// RemoveEntry implements [provider.EntryRemover].
-func (f *file) RemoveEntry(elem string, dir bool) error {
-	if _, err := (provider.Path{}).Join(elem); err != nil {
-		return err
-	}
-	m, d := f.m, f.n.dir
-	m.mu.lock()
-	defer m.mu.unlock()
-	switch {
-	case f.closed.Load():
-		return fs.ErrClosed
-	case d == nil:
-		return syscall.ENOTDIR
-	}
-	key, n := m.lookup(d, elem)
-	switch {
-	case n == nil:
-		return syscall.ENOENT
-	case dir && n.dir == nil:
-		return syscall.ENOTDIR
-	case !dir && n.dir != nil:
-		return syscall.EISDIR
-	case n.dir != nil && n.dir.entries.len > 0:
-		return syscall.ENOTEMPTY
-	}
-	m.unlink(d, key, n)
-	d.touch(m.now())
-	return nil
-}

@@ -2,7 +2,6 @@ package memfs
 
 import (
 	"io/fs"
-	"math"
 	"syscall"
 
 	"github.com/workspacefs/workspacefs/provider"
@@ -108,31 +107,4 @@ func (f *file) Sync() error {
 		return fs.ErrClosed
 	}
 	return nil
-}
-
-// maxHole bounds the zeros that reading a whole file makes out of holes: a file of
-// many tebibytes may cost nothing, and the buffer for it would end the process.
-const maxHole = 1 << 30
-
-// tooSparse reports whether the holes of n are over maxHole. The caller holds n.mu.
-func (n *inode) tooSparse() bool {
-	held := int64(0)
-	if n.content != nil {
-		held = n.content.bytes
-	}
-	return n.size.Load()-held > maxHole
-}
-
-// whole returns a copy of all content. The caller holds n.mu.
-func (n *inode) whole(limit int64) ([]byte, error) {
-	size := n.size.Load()
-	if limit > 0 && size > limit || n.tooSparse() || size > math.MaxInt {
-		return nil, syscall.EFBIG
-	}
-	if n.content != nil && int64(len(n.content.head)) == size {
-		return append([]byte{}, n.content.head...), nil
-	}
-	data := make([]byte, size)
-	n.content.readAt(data, 0)
-	return data, nil
 }

@@ -7,29 +7,6 @@ import (
 	"github.com/workspacefs/workspacefs/provider"
 )
 
-// Remove implements [provider.Provider].
-func (m *FS) Remove(ctx context.Context, name provider.Path) error {
-	if err := m.begin(ctx); err != nil {
-		return err
-	}
-	m.mu.lock()
-	defer m.mu.unlock()
-	d, key, n, err := m.ownParent(name)
-	switch {
-	case err != nil:
-		return err
-	case d == nil:
-		return syscall.EBUSY
-	case n == nil:
-		return syscall.ENOENT
-	case n.dir != nil && n.dir.entries.len > 0:
-		return syscall.ENOTEMPTY
-	}
-	m.unlink(d, key, n)
-	d.touch(m.now())
-	return nil
-}
-
 // Rename implements [provider.Provider]. It moves a directory with all below it
 // in the time that a file takes (with Options.MaxDepth, moving one further down
 // visits the directories below it). In a case-insensitive FS a rename to another

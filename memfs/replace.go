@@ -11,48 +11,6 @@ import (
 	"github.com/workspacefs/workspacefs/provider"
 )
 
-// ReadFile implements [provider.FileReader]. A file with more than 1 GiB of
-// holes is syscall.EFBIG without a limit, too.
-func (m *FS) ReadFile(ctx context.Context, name provider.Path, limit int64) ([]byte, error) {
-	if err := m.begin(ctx); err != nil {
-		return nil, err
-	}
-	n, err := m.findLocked(name)
-	if err != nil {
-		return nil, err
-	}
-	defer n.mu.RUnlock()
-	return n.whole(limit)
-}
-
-// findLocked returns the file at name with its mu held for reading. mu is taken
-// before FS.mu is given back, so that what is read is what was at the name at
-// that moment, and others are not kept from the tree while it is read.
-func (m *FS) findLocked(name provider.Path) (*inode, error) {
-	shard := m.mu.rlock()
-	defer m.mu.runlock(shard)
-	n, err := m.find(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := isFile(n); err != nil {
-		return nil, err
-	}
-	n.mu.RLock()
-	return n, nil
-}
-
-// isFile returns the error for content of anything but a regular file.
-func isFile(n *inode) error {
-	switch {
-	case n.dir != nil:
-		return syscall.EISDIR
-	case n.kind() != 0:
-		return provider.ErrSymlink
-	}
-	return nil
-}
-
 // Replace implements [provider.Provider]. The new content counts against the
 // limits in the place of the old one, which stays charged while it is open.
 func (m *FS) Replace(ctx context.Context, name provider.Path, source io.Reader, opts provider.ReplaceOptions) (provider.Digest, error) {
