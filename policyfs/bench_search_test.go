@@ -287,3 +287,14 @@ func BenchmarkWalkAlone(b *testing.B) {
 	}
 	b.ReportMetric(float64(ownCPU()-cpu)/float64(b.N)/1e6, "cpu-ms/op")
 }
+
+// BenchmarkGrepManyAlone is BenchmarkGrepAlone on small files.
+func BenchmarkGrepManyAlone(b *testing.B) {
+	f := searchFS(b, manyFiles(b, benchFiles()), manyScopes(b))
+	b.ReportAllocs()
+	cpu := ownCPU()
+	for b.Loop() {
+		grepAll(b, f, searchPatterns[0].query)
+	}
+	b.ReportMetric(float64(ownCPU()-cpu)/float64(b.N)/1e6, "cpu-ms/op")
+}
