@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// canSpecial: the platform has FIFOs and sockets in the filesystem.
+const canSpecial = true
+
 // hostSpecial makes a FIFO or a socket.
 func hostSpecial(t testing.TB, kind, path string) {
 	t.Helper()

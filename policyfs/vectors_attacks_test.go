@@ -68,6 +68,8 @@ func attackElsewhere(c attackCase) string {
 		return "a junction exists on Windows only; links stand for it in B01-B13"
 	case c.Platform == "linux" && runtime.GOOS != "linux", c.Platform == "posix" && runtime.GOOS == "windows":
 		return "host names that only a POSIX host can hold"
+	case !canSpecial && slices.ContainsFunc(c.Setup, func(s []any) bool { return s[0] == "fifo" || s[0] == "socket" }):
+		return "FIFOs and sockets are made on unix"
 	case len(c.Call) > 0 && c.Call[0][0] == "race" && !canExchange:
 		return "swapping in one step needs renameat2"
 	}
