@@ -155,6 +155,11 @@ func (f *File) list() ([]dirEntry, error) {
 // visible filters the entries of the directory at p and adds the mount points
 // below it, sorted by name.
 func (v *view) visible(p namespace.Path, raw []fs.DirEntry, dir *File) []dirEntry {
+	return v.visibleIn(new(listScratch), p, raw, dir)
+}
+
+// visibleIn is visible with memory that the result lives in until it is used again.
+func (v *view) visibleIn(s *listScratch, p namespace.Path, raw []fs.DirEntry, dir *File) []dirEntry {
 	c := newCursor(v.pol, p)
 	aliases := v.aliasCursors(p)
 	mounts := v.ns.Children(p)
@@ -169,7 +174,7 @@ func (v *view) visible(p namespace.Path, raw []fs.DirEntry, dir *File) []dirEntr
 		}
 		return true
 	}
-	entries := make([]dirEntry, 0, len(raw)+len(mounts))
+	entries := s.room(len(raw) + len(mounts))
 	for _, e := range raw {
 		name := e.Name()
 		if len(mounts) > 0 && (slices.Contains(mounts, name) || v.foldsLikeMount(p, name)) {
@@ -184,7 +189,7 @@ func (v *view) visible(p namespace.Path, raw []fs.DirEntry, dir *File) []dirEntr
 			entries = append(entries, dirEntry{name, fs.ModeDir, nil, dir})
 		}
 	}
-	sortEntries(entries)
+	s.sort(entries)
 	return entries
 }
 

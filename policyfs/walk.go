@@ -92,16 +92,16 @@ func (f *FS) walkRoot(root string) (v view, t target, info fs.FileInfo, err erro
 func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry, error) bool) error {
 	meter := newProgressMeter(o.Progress)
 	var slab []walkEntry
-	entry := func(p namespace.Path, name string, typ fs.FileMode) Entry {
+	entry := func(p namespace.Path, typ fs.FileMode) Entry {
 		if len(slab) == 0 {
 			slab = make([]walkEntry, 32)
 		}
 		e := &slab[0]
 		slab = slab[1:]
-		*e = walkEntry{v, p, name, typ}
+		*e = walkEntry{v, p, typ}
 		return Entry{Path: p, Name: v.ns.Display(p), DirEntry: e}
 	}
-	if !yield(entry(t.Path, t.Path.Base(), info.Mode().Type()), nil) {
+	if !yield(entry(t.Path, info.Mode().Type()), nil) {
 		return nil
 	}
 	if !info.IsDir() {
@@ -115,7 +115,7 @@ func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry
 	}
 	if o.Skip != nil {
 		w.skip = func(item *walkItem) bool {
-			return o.Skip(entry(item.dir.path, item.name, item.typ))
+			return o.Skip(entry(item.dir.path, item.typ))
 		}
 	}
 	defer w.close()
@@ -134,9 +134,9 @@ func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry
 		}
 		var e Entry
 		if step.item != nil {
-			e = entry(p, step.item.name, step.item.typ)
+			e = entry(p, step.item.typ)
 		} else {
-			e = entry(p, p.Base(), fs.ModeDir)
+			e = entry(p, fs.ModeDir)
 			err = pathErr("open", e.Name, step.err)
 		}
 		if !yield(e, err) {
@@ -166,13 +166,12 @@ func (walkAll) judge(*walkDir, any, *dirEntry) (keep, enter bool, child any) { r
 type walkEntry struct {
 	v    *view
 	path namespace.Path
-	name string
 	typ  fs.FileMode
 }
 
 var _ fs.DirEntry = (*walkEntry)(nil)
 
-func (e *walkEntry) Name() string      { return e.name }
+func (e *walkEntry) Name() string      { return e.path.Base() }
 func (e *walkEntry) IsDir() bool       { return e.typ.IsDir() }
 func (e *walkEntry) Type() fs.FileMode { return e.typ }
 func (e *walkEntry) String() string    { return fs.FormatDirEntry(e) }

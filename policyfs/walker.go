@@ -76,6 +76,7 @@ type walker struct {
 	entered bool // the root was
 	frames  []walkFrame
 	visited int
+	scratch listScratch
 
 	mu      sync.Mutex
 	changed sync.Cond // a directory was listed, or there is something to do
@@ -230,11 +231,11 @@ func (w *walker) enter(d *walkDir) (walkStep, bool) {
 }
 
 // list reads a directory and judges its entries.
-func (w *walker) list(d *walkDir) {
-	d.items, d.err = w.read(d)
+func (w *walker) list(d *walkDir, s *listScratch) {
+	d.items, d.err = w.read(d, s)
 }
 
-func (w *walker) read(d *walkDir) ([]walkItem, error) {
+func (w *walker) read(d *walkDir, s *listScratch) ([]walkItem, error) {
 	at, err := w.v.ns.Lookup(d.path)
 	if err != nil {
 		return nil, err
@@ -249,7 +250,7 @@ func (w *walker) read(d *walkDir) ([]walkItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := w.v.visible(d.path, raw, nil)
+	entries := w.v.visibleIn(s, d.path, raw, nil)
 	if d.asked != (namespace.Path{}) {
 		entries = w.alsoAsked(d, entries)
 	}

@@ -18,12 +18,12 @@ func (w *walker) await(d *walkDir) {
 			w.stack[n-1] = nil
 			w.stack = w.stack[:n-1]
 		}
-		w.take(d)
+		w.take(d, &w.scratch)
 	}
 	for !d.listed {
 		// Somebody is at d. Help with what comes after it.
 		if next := w.pop(); next != nil {
-			w.take(next)
+			w.take(next, &w.scratch)
 		} else {
 			w.changed.Wait()
 		}
@@ -61,6 +61,7 @@ func (w *walker) offer(d *walkDir) {
 
 // prefetch lists directories until the walk is over.
 func (w *walker) prefetch() {
+	var scratch listScratch
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
@@ -74,16 +75,16 @@ func (w *walker) prefetch() {
 			w.idle--
 			continue
 		}
-		w.take(d)
+		w.take(d, &scratch)
 		w.changed.Broadcast()
 	}
 }
 
 // take lists d. w.mu is held, but not meanwhile.
-func (w *walker) take(d *walkDir) {
+func (w *walker) take(d *walkDir, s *listScratch) {
 	d.taken = true
 	w.mu.Unlock()
-	w.list(d)
+	w.list(d, s)
 	w.mu.Lock()
 	d.listed = true
 	w.ahead += len(d.items)

@@ -14,17 +14,51 @@ type entryKey struct {
 	at   uint32
 }
 
-// sortEntries sorts a listing by name.
-func sortEntries(entries []dirEntry) {
+// listScratch is memory for making one listing after the other. The zero value is
+// ready to use.
+type listScratch struct {
+	entries     []dirEntry
+	keys, other []entryKey
+}
+
+// maxScratch is how many entries are kept room for: after a large listing the
+// memory is given back.
+const maxScratch = 4096
+
+// room returns an empty listing for n entries.
+func (s *listScratch) room(n int) []dirEntry {
+	if n > maxScratch {
+		s.entries = nil
+		return make([]dirEntry, 0, n)
+	}
+	if cap(s.entries) < n {
+		s.entries = make([]dirEntry, 0, n)
+	}
+	return s.entries[:0]
+}
+
+// keyRoom returns two lists of n keys.
+func (s *listScratch) keyRoom(n int) (keys, other []entryKey) {
+	if n > maxScratch {
+		return make([]entryKey, n), make([]entryKey, n)
+	}
+	if cap(s.keys) < n {
+		s.keys, s.other = make([]entryKey, n), make([]entryKey, n)
+	}
+	return s.keys[:n], s.other[:n]
+}
+
+// sort sorts a listing by name.
+func (s *listScratch) sort(entries []dirEntry) {
 	if slices.IsSortedFunc(entries, func(a, b dirEntry) int { return strings.Compare(a.name, b.name) }) {
 		return // some storages list in order
 	}
 	common := commonPrefix(entries)
-	keys := make([]entryKey, len(entries))
+	keys, other := s.keyRoom(len(entries))
 	for i := range entries {
 		keys[i] = entryKey{keyOf(entries[i].name[common:]), uint32(i)}
 	}
-	keys = sortKeys(keys)
+	keys = sortKeys(keys, other)
 	// Names that differ only later are side by side now.
 	for i := 0; i+1 < len(keys); i++ {
 		j := i + 1
@@ -57,8 +91,8 @@ func sortEntries(entries []dirEntry) {
 }
 
 // sortKeys sorts by text, byte by byte from the last one, and leaves out the bytes
-// in which no two differ.
-func sortKeys(keys []entryKey) []entryKey {
+// in which no two differ. The result is one of the two lists.
+func sortKeys(keys, other []entryKey) []entryKey {
 	const few = 64 // for fewer, counting bytes costs more than comparing
 	if len(keys) < few {
 		slices.SortFunc(keys, func(a, b entryKey) int { return cmp.Compare(a.text, b.text) })
@@ -68,7 +102,6 @@ func sortKeys(keys []entryKey) []entryKey {
 	for i := range keys {
 		differ |= keys[i].text ^ keys[0].text
 	}
-	other := make([]entryKey, len(keys))
 	for shift := 0; shift < 64; shift += 8 {
 		if differ>>shift&0xff == 0 {
 			continue

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-func TestSortEntries(t *testing.T) {
+func TestSortListing(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
+	var scratch listScratch
 	for range engineRounds(500) {
 		entries := make([]dirEntry, r.IntN(60+200*r.IntN(2)))
 		prefix := strings.Repeat("same", r.IntN(4))
@@ -27,24 +28,25 @@ func TestSortEntries(t *testing.T) {
 		}
 		want := slices.Clone(entries)
 		slices.SortFunc(want, func(a, b dirEntry) int { return strings.Compare(a.name, b.name) })
-		sortEntries(entries)
+		scratch.sort(entries)
 		if fmt.Sprint(entries) != fmt.Sprint(want) {
 			t.Fatalf("got %v\nwant %v", entries, want)
 		}
 	}
 }
 
-func BenchmarkSortEntries(b *testing.B) {
+func BenchmarkSortListing(b *testing.B) {
 	r := rand.New(rand.NewPCG(8, 8))
 	from := make([]dirEntry, 1000)
 	for i, j := range r.Perm(1000) {
 		from[i].name = fmt.Sprintf("file%04d.txt", j)
 	}
 	entries := make([]dirEntry, len(from))
+	var scratch listScratch
 	b.Run("keys", func(b *testing.B) {
 		for b.Loop() {
 			copy(entries, from)
-			sortEntries(entries)
+			scratch.sort(entries)
 		}
 	})
 	b.Run("plain", func(b *testing.B) {
