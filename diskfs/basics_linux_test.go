@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -182,6 +183,56 @@ func TestRejectHardLinks(t *testing.T) {
 		}
 		if got := hostFile(t, base, "out"); got != "OUTSIDE" {
 			t.Errorf("the other name now holds %q", got)
+		}
+	})
+}
+
+// TestCloseInUse: the descriptor of a file, and of the root, goes when the last
+// operation that was using it ends, and not before.
+func TestCloseInUse(t *testing.T) {
+	inModes(t, func(t *testing.T, m mode) {
+		keepsFDs(t)
+		dir := tempDirIn(t, scratch(t))
+		lay(t, dir, "", "f: "+strings.Repeat("x", 1<<16))
+		for range size(40, 80, 5000) {
+			p, err := m.open(dir, diskfs.Options{})
+			mustDo(t, err)
+			f, err := p.Open(t.Context(), path("f"), provider.OpenOptions{Read: true})
+			mustDo(t, err)
+			var wg sync.WaitGroup
+			started := make(chan struct{}, 2)
+			wg.Go(func() {
+				b := make([]byte, 1<<16)
+				for i := 0; ; i++ {
+					if _, err := f.ReadAt(b, 0); err != nil {
+						if !errors.Is(err, fs.ErrClosed) {
+							t.Errorf("ReadAt: %v", err)
+						}
+						return
+					}
+					if i == 0 {
+						started <- struct{}{}
+					}
+				}
+			})
+			wg.Go(func() {
+				for i := 0; ; i++ {
+					if _, err := p.Stat(t.Context(), path("f")); err != nil {
+						if !errors.Is(err, fs.ErrClosed) {
+							t.Errorf("Stat: %v", err)
+						}
+						return
+					}
+					if i == 0 {
+						started <- struct{}{}
+					}
+				}
+			})
+			<-started
+			<-started
+			mustDo(t, f.Close())
+			mustDo(t, p.Close())
+			wg.Wait()
 		}
 	})
 }

@@ -12,7 +12,8 @@ import (
 // Open opens a regular file, or a directory for listing; see
 // [provider.Provider]. The type is known only once the object is open, so a
 // FIFO that is opened by name is opened without blocking, recognised, and
-// closed; a peer that waits for the other end may notice.
+// closed; a peer that waits for the other end may notice. A File that is dropped
+// without Close keeps its descriptor.
 func (d *FS) Open(ctx context.Context, name provider.Path, opts provider.OpenOptions) (provider.File, error) {
 	if err := opts.Check(); err != nil {
 		return nil, err

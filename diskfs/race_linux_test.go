@@ -287,7 +287,7 @@ func TestMovedOut(t *testing.T) {
 			os.Rename(dir+"/out/a", dir+"/root/a")
 		}
 	})
-	for range size(2_000, 10_000, 500_000) {
+	for range size(30_000, 30_000, 500_000) {
 		_, err := p.Stat(t.Context(), path("a/b/f"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("Stat: %v", err)

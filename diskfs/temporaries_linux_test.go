@@ -318,10 +318,10 @@ func TestReplaceKeepsOwner(t *testing.T) {
 // TestConditionsAcrossInstances: two instances of one root, opened through
 // different names and in different modes, lose no update.
 func TestConditionsAcrossInstances(t *testing.T) {
-	base := t.TempDir()
+	base := tempDirIn(t, scratch(t))
 	lay(t, base, base, "root/", "root/n: ", "link => OUT/root")
 	var wg sync.WaitGroup
-	rounds := size(10, 30, 300)
+	rounds := size(150, 300, 2000)
 	for i, m := range modes {
 		dir := []string{base + "/root", base + "/link", base + "/root/."}[i]
 		p := m.openDir(t, dir, diskfs.Options{NoSync: true})
