@@ -16,7 +16,9 @@ type callLog struct {
 	dropped int
 	calls   []*call
 	running map[*call]struct{}
-	files   int // numbers the Files
+	files   int   // numbers the Files
+	quiet   int   // calls that only look at the tree are not kept
+	looking *call // the last of them
 }
 
 // call is one call of a method.
@@ -25,6 +27,18 @@ type call struct {
 	result string
 	start  time.Time
 	done   bool
+	note   bool
+}
+
+// line renders a call.
+func (c *call) line() string {
+	switch {
+	case c.note:
+		return c.text
+	case c.done:
+		return c.text + " = " + c.result
+	}
+	return c.text + " has not returned"
 }
 
 // begin notes a call; the returned function notes what it returned.
@@ -36,7 +50,12 @@ func (l *callLog) begin(format string, args ...any) (end func(result string)) {
 		l.running = map[*call]struct{}{}
 	}
 	l.running[c] = struct{}{}
-	if !l.frozen {
+	switch {
+	case l.frozen:
+	case l.quiet > 0:
+		l.looking = c
+	default:
+		l.looking = nil
 		if len(l.calls) == maxLines {
 			l.calls = append(l.calls[:0], l.calls[1:]...)
 			l.dropped++
@@ -58,7 +77,32 @@ func (l *callLog) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.frozen {
-		l.calls, l.dropped = nil, 0
+		l.calls, l.dropped, l.looking = nil, 0, nil
+	}
+}
+
+// note adds a line that is no call: what is there, and was not made by one.
+func (l *callLog) note(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.frozen && l.quiet == 0 {
+		l.calls = append(l.calls, &call{text: text, note: true})
+	}
+}
+
+// look begins calls that only compare the tree with what it should be: a report
+// shows the last of them if it is the one that failed.
+func (l *callLog) look() (end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.quiet++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.quiet--
+		if !l.frozen {
+			l.looking = nil
+		}
 	}
 }
 
@@ -103,11 +147,10 @@ func (l *callLog) lines() []string {
 		lines = append(lines, fmt.Sprintf("... %d calls before these", l.dropped))
 	}
 	for _, c := range l.calls {
-		if c.done {
-			lines = append(lines, c.text+" = "+c.result)
-		} else {
-			lines = append(lines, c.text+" has not returned")
-		}
+		lines = append(lines, c.line())
+	}
+	if l.looking != nil {
+		lines = append(lines, l.looking.line())
 	}
 	return lines
 }

@@ -118,14 +118,8 @@ const sometimes = "sometimes"
 // runAll runs reqs in subtests, holds them against known and prints the counts.
 func runAll[C any](t *testing.T, known map[string]string, reqs []requirement[C], examine func(testing.TB, requirement[C]) outcome) {
 	t.Helper()
-	ids := map[string]bool{}
-	for _, r := range reqs {
-		ids[r.id] = true
-	}
-	for _, id := range slices.Sorted(maps.Keys(known)) {
-		if !ids[id] {
-			t.Errorf("Known names %q, which is no requirement", id)
-		}
+	for _, id := range unknownIDs(known, reqs) {
+		t.Errorf("Known names %q, which is no requirement", id)
 	}
 	var sum summary
 	for _, r := range reqs {
@@ -134,21 +128,41 @@ func runAll[C any](t *testing.T, known map[string]string, reqs []requirement[C],
 			out := examine(t, r)
 			reason, isKnown := known[r.id]
 			sum.add(r.id, out, isKnown)
-			switch {
-			case out.verdict == notApplicable:
-				t.Skipf("not applicable: %s", out.reason)
-			case isKnown && out.verdict == holds && !strings.HasPrefix(reason, sometimes):
-				t.Errorf("%s holds, but Known says it does not (%s): remove it there", r.id, reason)
-			case isKnown:
-				t.Skipf("known: %s", reason)
-			case out.verdict == fails:
-				t.Error(out.report)
+			if failure, skip := rule(r.id, out, reason, isKnown); failure != "" {
+				t.Error(failure)
+			} else if skip != "" {
+				t.Skip(skip)
 			}
 		})
 	}
 	if sum.total > 0 {
 		t.Log(sum.String())
 	}
+}
+
+// unknownIDs returns the keys of known that name no requirement.
+func unknownIDs[C any](known map[string]string, reqs []requirement[C]) []string {
+	left := maps.Clone(known)
+	for _, r := range reqs {
+		delete(left, r.id)
+	}
+	return slices.Sorted(maps.Keys(left))
+}
+
+// rule says what an outcome means for the test: the text of a failure, or why
+// the test is skipped, or neither.
+func rule(id string, out outcome, reason string, isKnown bool) (failure, skip string) {
+	switch {
+	case out.verdict == notApplicable:
+		return "", "not applicable: " + out.reason
+	case isKnown && out.verdict == holds && !strings.HasPrefix(reason, sometimes):
+		return fmt.Sprintf("%s holds, but Known says it does not (%s): remove it there", id, reason), ""
+	case isKnown:
+		return "", "known: " + reason
+	case out.verdict == fails:
+		return out.report, ""
+	}
+	return "", ""
 }
 
 // summary counts outcomes.

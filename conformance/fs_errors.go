@@ -59,12 +59,12 @@ func fsMissing(c *fsProbe) {
 
 func fsExisting(c *fsProbe) {
 	c.build("f=x", "d/g=y")
-	for what, err := range map[string]error{
+	for what, err := range sorted(map[string]error{
 		"Mkdir over a file":                  c.fs.Mkdir("f", 0o755),
 		"Mkdir over a directory":             c.fs.Mkdir("d", 0o755),
 		"an exclusive create":                c.tryOpen("f", os.O_RDWR|os.O_CREATE|os.O_EXCL),
 		"an exclusive create of a directory": c.tryOpen("d", os.O_RDWR|os.O_CREATE|os.O_EXCL),
-	} {
+	}) {
 		c.expect(os.IsExist(err) && errors.Is(err, fs.ErrExist), what+" is fs.ErrExist, for os.IsExist too", "%s", describe(err))
 	}
 	c.holds("f", "x")
@@ -73,7 +73,7 @@ func fsExisting(c *fsProbe) {
 
 func fsFileAsDirectory(c *fsProbe) {
 	c.build("f=x")
-	for what, err := range map[string]error{
+	for what, err := range sorted(map[string]error{
 		"an open":           c.tryOpen("f/x", os.O_RDONLY),
 		"a create":          c.tryOpen("f/x", os.O_RDWR|os.O_CREATE),
 		"a deeper create":   c.tryOpen("f/x/y", os.O_RDWR|os.O_CREATE),
@@ -82,7 +82,7 @@ func fsFileAsDirectory(c *fsProbe) {
 		"Remove":            c.fs.Remove("f/x"),
 		"Rename from there": c.fs.Rename("f/x", "g"),
 		"Rename to there":   c.fs.Rename("f", "f/x"),
-	} {
+	}) {
 		c.expect(errors.Is(err, syscall.ENOTDIR), what+" below a file is syscall.ENOTDIR", "%s", describe(err))
 	}
 	_, err := c.fs.Stat("f/x")

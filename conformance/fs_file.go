@@ -261,7 +261,7 @@ func fsLiveStat(c *fsProbe) {
 	other := c.open("f", os.O_RDONLY)
 	_, err = f.Write([]byte("abcde"))
 	c.ok(err)
-	for what, file := range map[string]afero.File{"the File that wrote": f, "another File": other} {
+	for what, file := range sorted(map[string]afero.File{"the File that wrote": f, "another File": other}) {
 		info, err := file.Stat()
 		c.ok(err)
 		c.expect(info.Size() == 5 && info.Name() == "f", what+` says 5 bytes and "f"`, "%s", describeInfo(info))

@@ -122,7 +122,7 @@ func fsModes(c *fsProbe) {
 		c.ok(err)
 		c.ok(f.Close())
 		c.ok(c.fs.Mkdir("d"+name, perm|0o700))
-		for n, want := range map[string]fs.FileMode{name: perm, "d" + name: perm | 0o700 | fs.ModeDir} {
+		for n, want := range sorted(map[string]fs.FileMode{name: perm, "d" + name: perm | 0o700 | fs.ModeDir}) {
 			info, err := c.fs.Stat(n)
 			c.ok(err)
 			got := info.Mode()

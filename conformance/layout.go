@@ -106,6 +106,7 @@ func parseLine(line string) (name string, kind byte, text string) {
 // to dir. It reads by Open, ReadDir and ReadAt, and descends only into what the
 // entries say is a directory.
 func (c *probe) observe(dir string) []string {
+	defer c.calls.look()()
 	var lines []string
 	c.walk(provider.MustPath(dir), "", &lines)
 	slices.Sort(lines)

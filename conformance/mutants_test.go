@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -44,18 +45,11 @@ func mutants() []mutant {
 
 // impatience is how long a call of a mutant may take. None of them is slow, but
 // two are meant to hang.
-const impatience = 3 * time.Second
+const impatience = 2 * time.Second
 
 // TestMutants shows that the suite can fail: each fault must be found by the
 // requirement that names it, and memory without a fault by none.
 func TestMutants(t *testing.T) {
-	sound := mutant{name: "none", wrap: func(m *mutated) provider.Provider { return m }}
-	withReader := mutant{name: "none", wrap: reading(func(m *mutated, ctx ctxT, name pathT, limit int64) ([]byte, error) {
-		return m.mem.ReadFile(ctx, name, limit)
-	})}
-	withRemover := mutant{name: "none", wrap: removing(func(m *mutated, dir pathT, f provider.File, elem string, isDir bool) error {
-		return f.(provider.EntryRemover).RemoveEntry(elem, isDir)
-	})}
 	var table strings.Builder
 	names := map[string]bool{}
 	killed, found := 0, map[string]bool{}
@@ -66,6 +60,9 @@ func TestMutants(t *testing.T) {
 		}
 		names[mu.name] = true
 		out := conformance.Examine(t, mu.harness(), mu.kills, impatience)
+		for tries := 1; mu.racy && !out.Fails && !out.NotApplicable && tries < 5; tries++ {
+			out = conformance.Examine(t, mu.harness(), mu.kills, impatience) // a race is not lost every time
+		}
 		switch {
 		case out.NotApplicable:
 			t.Errorf("%q: %s is not applicable: %s", mu.name, mu.kills, out.Reason)
@@ -82,13 +79,6 @@ func TestMutants(t *testing.T) {
 			message = "(a race or a count: the message varies)"
 		}
 		fmt.Fprintf(&table, "| %s | %s | %s | %s |\n", cell(mu.name), cell(mu.seenIn), mu.kills, cell(message))
-		// The same check without the fault: it is the fault that fails it.
-		for _, s := range []mutant{sound, withReader, withRemover} {
-			s.opts = mu.opts
-			if out := conformance.Examine(t, s.harness(), mu.kills, time.Minute); out.Fails && !mu.readOnly {
-				t.Errorf("%s fails without a fault: %s", mu.kills, out.Report)
-			}
-		}
 	}
 	t.Logf("%d mutants, %d killed by the requirement that names the fault; %d of %d requirements have killed one", len(all), killed, len(found), len(conformance.Requirements()))
 	var unproven []string
@@ -104,7 +94,7 @@ func TestMutants(t *testing.T) {
 
 Each line is one change to the behaviour of package memfs, made by a wrapper in
 the tests of this directory, and the requirement that names the fault. The test
-fails when a mutant survives, and when a requirement fails without the change.
+fails when a mutant survives; without a change all requirements hold.
 
 %d mutants, %d killed by the requirement that names the fault.
 
@@ -113,8 +103,12 @@ fails when a mutant survives, and when a requirement fails without the change.
 %s`, len(all), killed, table.String()))
 }
 
+// varying matches what differs from run to run in a message.
+var varying = regexp.MustCompile(`20\d\d-\d\d-\d\dT[0-9:.]+Z|6[67]\d{6} bytes`)
+
 // cell makes text fit a cell of a table.
 func cell(s string) string {
+	s = varying.ReplaceAllString(s, "...")
 	s = strings.NewReplacer("\n", " ", "|", "\\|", "\t", " ").Replace(s)
 	if len(s) > 300 {
 		s = s[:300] + "..."
@@ -122,12 +116,23 @@ func cell(s string) string {
 	return s
 }
 
-// TestSoundMemory runs the suite over the wrapper without a fault, with each of
-// the optional interfaces: what the mutants are made of is sound.
+// TestSoundMemory runs the suite over the wrapper without a fault, plain and with
+// each of the optional interfaces: it is the faults that fail the requirements.
 func TestSoundMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("TestMemfs covers it")
+	for name, wrap := range map[string]func(*mutated) provider.Provider{
+		"plain": func(m *mutated) provider.Provider { return m },
+		"reader": reading(func(m *mutated, ctx ctxT, name pathT, limit int64) ([]byte, error) {
+			return m.mem.ReadFile(ctx, name, limit)
+		}),
+		"remover": removing(func(m *mutated, dir pathT, f provider.File, elem string, isDir bool) error {
+			return f.(provider.EntryRemover).RemoveEntry(elem, isDir)
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "plain" {
+				t.Skip("the plain wrapper is enough for a short run")
+			}
+			conformance.Run(t, mutant{opts: memfs.Options{MaxBytes: 24 << 20}, wrap: wrap}.harness())
+		})
 	}
-	h := mutant{opts: memfs.Options{}, wrap: func(m *mutated) provider.Provider { return m }}.harness()
-	conformance.Run(t, h)
 }

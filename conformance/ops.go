@@ -1,9 +1,13 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,6 +134,9 @@ func (c *probe) eachOp(f func(o op)) {
 func (c *probe) opFails(o op, name string, conditions ...error) {
 	c.unchanged(".", func() {
 		c.calls.clear()
+		if c.setting != "" {
+			c.calls.note(c.setting)
+		}
 		c.fails(o.act(c, name), fmt.Sprintf("%s at %q", o.text, shorten(name)), conditions...)
 	})
 }
@@ -154,3 +161,15 @@ func anyOf(err error, conditions ...error) bool {
 
 // repeatName makes a name of n bytes.
 func repeatName(n int) string { return strings.Repeat("n", n) }
+
+// sorted yields a map in the order of its keys, so that a failure is the same
+// each time.
+func sorted[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
+}

@@ -43,6 +43,7 @@ type probe struct {
 	raw      provider.Provider // the provider under test
 	features provider.Features
 	hostDir  string
+	setting  string // what a matrix has prepared, for the report
 }
 
 // examine runs the check of one requirement against a new provider of h.
@@ -147,6 +148,7 @@ func (c *probe) host(name string) string {
 
 // plant makes a link at name, by the harness or in its HostDir.
 func (c *probe) plant(target, name string) {
+	c.calls.note(fmt.Sprintf("(%q is a link to %q)", name, target))
 	if c.h.Plant != nil {
 		c.test(func(t testing.TB) { c.h.Plant(t, c.raw, target, provider.MustPath(name)) })
 		return

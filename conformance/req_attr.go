@@ -32,7 +32,7 @@ func attrRequirements() []requirement[*probe] {
 
 func attrStatFile(c *probe) {
 	c.build("f=abc", "empty=", "d/g="+pattern(70_001))
-	for name, size := range map[string]int64{"f": 3, "empty": 0, "d/g": 70_001} {
+	for name, size := range sorted(map[string]int64{"f": 3, "empty": 0, "d/g": 70_001}) {
 		info := c.info(name)
 		c.expect(info.Mode().IsRegular() && !info.IsDir() && info.Size() == size, fmt.Sprintf("%s is a regular file of %d bytes", name, size), "%s", describeInfo(info))
 	}
@@ -160,7 +160,7 @@ func attrNow(c *probe) {
 func attrChmod(c *probe) {
 	c.build("f=x", "d/g=y")
 	for _, mode := range []fs.FileMode{0o600, 0o644, 0o755, 0o777, 0o400, 0o700} {
-		for name, typ := range map[string]fs.FileMode{"f": 0, "d": fs.ModeDir} {
+		for name, typ := range sorted(map[string]fs.FileMode{"f": 0, "d": fs.ModeDir}) {
 			if typ != 0 && mode&0o700 != 0o700 {
 				continue // an unprivileged process would lock itself out
 			}

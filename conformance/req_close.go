@@ -81,7 +81,7 @@ func closeFile(c *probe) {
 	f, d := c.file("f", opts), c.file("d", optDir)
 	c.ok(f.Close())
 	c.ok(d.Close())
-	for what, file := range map[string]provider.File{"file": f, "directory": d} {
+	for what, file := range sorted(map[string]provider.File{"file": f, "directory": d}) {
 		_, err := file.ReadAt(make([]byte, 3), 0)
 		c.fails(err, "ReadAt on a closed "+what, fs.ErrClosed)
 		_, err = file.Stat()
@@ -200,7 +200,7 @@ func closeGoroutines(c *probe) {
 	}
 	// A goroutine more or less may belong to somebody else; one per round does not.
 	var after int
-	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patient); ; time.Sleep(10 * time.Millisecond) {
 		after = runtime.NumGoroutine()
 		if after < before+rounds {
 			return

@@ -303,15 +303,19 @@ func concCycle(c *probe) {
 }
 
 func concRemoveDir(c *probe) {
+	round := 0
 	c.rounds(func(name string) {
+		round++
+		late := time.Duration(round%5) * 40 * time.Microsecond
 		c.ok(c.mkdir(name))
 		var removed, made error
 		c.parallel(2, func(i int) {
 			if i == 0 {
 				removed = c.remove(name)
-			} else {
-				_, made = c.replace(name+"/f", "x")
+				return
 			}
+			time.Sleep(late) // so that each meets the other at another place
+			_, made = c.replace(name+"/f", "x")
 		})
 		switch {
 		case removed == nil:

@@ -55,7 +55,7 @@ func (c *probe) lists(f provider.File, what string, want ...string) {
 
 func dirLists(c *probe) {
 	c.build("a=1", "d/b=2", "d/e/c=3", "d/e/d=4", "z=5")
-	for dir, want := range map[string][]string{".": {"a", "d", "z"}, "d": {"b", "e"}, "d/e": {"c", "d"}} {
+	for dir, want := range sorted(map[string][]string{".": {"a", "d", "z"}, "d": {"b", "e"}, "d/e": {"c", "d"}}) {
 		c.lists(c.file(dir, optRead), dir, want...)
 		c.lists(c.file(dir, optDir), dir, want...)
 	}
@@ -103,7 +103,7 @@ func dirLive(c *probe) {
 func dirBound(c *probe) {
 	c.build("d/a=1", "d/b=2", "d/c=3")
 	f := c.file("d", optRead)
-	for limit, ok := range map[int]bool{-1: true, 0: true, 1: false, 2: false, 3: true, 4: true, 1 << 30: true} {
+	for limit, ok := range sorted(map[int]bool{-1: true, 0: true, 1: false, 2: false, 3: true, 4: true, 1 << 30: true}) {
 		entries, err := f.ReadDir(limit)
 		if !ok {
 			c.fails(err, fmt.Sprintf("ReadDir(%d) of three entries", limit), provider.ErrTooMany)

@@ -59,6 +59,7 @@ func linkMatrix(c *probe, o op) {
 	}
 	c.build(layout...)
 	for _, target := range linkTargets {
+		c.setting = fmt.Sprintf("(%q and %q are links to %q)", target.name, "e/"+target.name, target.target)
 		for _, name := range []string{target.name + "/f", target.name + "/new", target.name + "/d/f", "e/" + target.name + "/f", "e/" + target.name + "/x/y"} {
 			c.opFails(o, name, provider.ErrSymlink)
 		}
@@ -149,7 +150,7 @@ func linkOutside(c *probe) {
 			continue
 		}
 		c.calls.clear()
-		for name, target := range map[string]string{"file": outside + "/secret", "dir": outside, "new": outside + "/new", "sub": outside + "/d"} {
+		for name, target := range sorted(map[string]string{"file": outside + "/secret", "dir": outside, "new": outside + "/new", "sub": outside + "/d"}) {
 			c.onHost(os.RemoveAll(c.host(name)))
 			c.onHost(os.Symlink(target, c.host(name)))
 		}

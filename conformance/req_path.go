@@ -151,11 +151,11 @@ func pathOddNames(c *probe) {
 	}
 	if runtime.GOOS != "windows" && c.features.CaseSensitive {
 		c.expect(len(c.list(".")) == len(kept), "as many names as were created", "%d of %d", len(c.list(".")), len(kept))
-		for name, content := range kept {
+		for name, content := range sorted(kept) {
 			c.holdsContent(name, content)
 		}
 	}
-	for name := range kept {
+	for name := range sorted(kept) {
 		if err := c.remove(name); !errors.Is(err, fs.ErrNotExist) {
 			c.ok(err)
 		}

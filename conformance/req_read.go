@@ -239,7 +239,7 @@ func readFileSlice(c *probe) {
 
 func readHelper(c *probe) {
 	c.build("f=abc", "empty=", "d/f=x")
-	for name, want := range map[string]string{"f": "abc", "empty": "", "d/f": "x"} {
+	for name, want := range sorted(map[string]string{"f": "abc", "empty": "", "d/f": "x"}) {
 		c.holdsContent(name, want)
 	}
 	_, err := provider.ReadFile(c.ctx, c.p, provider.MustPath("d"))

@@ -225,7 +225,7 @@ func removeEntryClosed(c *probe) {
 	f, r := c.remover("d")
 	c.ok(f.Close())
 	c.unchanged(".", func() {
-		for elem, dir := range map[string]bool{"f": false, "e": true, "missing": false} {
+		for elem, dir := range sorted(map[string]bool{"f": false, "e": true, "missing": false}) {
 			err := r.RemoveEntry(elem, dir)
 			if !errors.Is(err, fs.ErrClosed) {
 				c.fails(err, fmt.Sprintf("RemoveEntry(%q) on a closed File", elem), fs.ErrClosed)

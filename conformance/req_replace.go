@@ -132,14 +132,14 @@ func (s *stutter) Read(p []byte) (int, error) {
 
 func replaceReaders(c *probe) {
 	content := pattern(5000)
-	for what, wrap := range map[string]func(io.Reader) io.Reader{
+	for what, wrap := range sorted(map[string]func(io.Reader) io.Reader{
 		"a reader that gives single bytes":        iotest.OneByteReader,
 		"a reader that gives half of what it can": iotest.HalfReader,
 		"a reader that ends with data and io.EOF": iotest.DataErrReader,
 		"a reader that gives nothing for a while": func(r io.Reader) io.Reader { return &stutter{r: r} },
 		"a reader that is also an io.WriterTo":    func(io.Reader) io.Reader { return strings.NewReader(content) },
 		"a reader without other methods":          func(r io.Reader) io.Reader { return struct{ io.Reader }{r} },
-	} {
+	}) {
 		d, err := c.p.Replace(c.ctx, provider.MustPath("f"), wrap(strings.NewReader(content)), provider.ReplaceOptions{})
 		c.ok(err)
 		c.expect(d == digestOf(content), "the digest of the content, from "+what, "%s", d)
@@ -307,7 +307,7 @@ func replaceIfMatch(c *probe) {
 }
 
 func replaceIfMatchChanges(c *probe) {
-	for what, change := range map[string]func(name string) error{
+	for what, change := range sorted(map[string]func(name string) error{
 		"WriteAt":            func(name string) error { _, err := c.file(name, optWrite).WriteAt([]byte("X"), 1); return err },
 		"Append":             func(name string) error { _, _, err := c.file(name, optAppend).Append([]byte("X")); return err },
 		"Truncate":           func(name string) error { return c.file(name, optWrite).Truncate(2) },
@@ -319,7 +319,7 @@ func replaceIfMatchChanges(c *probe) {
 			}
 			return c.rename("other", name)
 		},
-	} {
+	}) {
 		c.calls.clear()
 		d, err := c.replace("f", "content")
 		c.ok(err)

@@ -318,11 +318,14 @@ func writeMtime(c *probe) {
 	}
 }
 
+// patient is how long a check waits for what comes by itself.
+const patient = 2 * time.Second
+
 // eventually repeats f until it is true: clocks of storage may be coarse.
 func (c *probe) eventually(expected string, f func() bool) {
-	for deadline := time.Now().Add(3 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patient); !f(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			c.failNow(expected, "it has not within 3 s")
+			c.failNow(expected, fmt.Sprintf("it has not within %v", patient))
 		}
 	}
 }
