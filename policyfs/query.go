@@ -43,6 +43,12 @@ type Query struct {
 	// flags of Perl), at most 1,000 bytes. It is matched against each line by
 	// itself, so ^ and $ are the ends of the line, and a line feed in a pattern
 	// matches nothing.
+	//
+	// What ripgrep takes differently: \w, \d, \s, \b and the [[:name:]] classes
+	// are ASCII here (write \pL and \p{Nd} for Unicode); "." and negated classes
+	// match a byte that is not UTF-8, as U+FFFD; a file is binary only for a NUL
+	// in its first 8 KiB, and is left out then instead of cut; a CR before LF is
+	// no part of the line, so that $ matches before it.
 	Pattern string
 	// Literal takes Pattern as plain text.
 	Literal bool

@@ -577,3 +577,47 @@ func TestSearchesTellNothing(t *testing.T) {
 		t.Errorf("the trees can be told apart:\n%s\n----\n%s", a, b)
 	}
 }
+
+// TestWalkJudgesTheShorthand: where a name stands for one in the working
+// directory, everything below is judged at both.
+func TestWalkJudgesTheShorthand(t *testing.T) {
+	dir := t.TempDir()
+	tree{"src/ok": "k", "src/one": "k", "src/two": "k", "src/sub/three": "k"}.host(t, dir)
+	ns, err := namespace.FromGrants(namespace.Portable, func(dir string, _ namespace.Access) (provider.Provider, error) {
+		return openDisk(t, dir), nil
+	}, namespace.Grant{Dir: dir, Label: "app", Kind: namespace.KindFolder, Access: namespace.ReadWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, ok := ns.Dir()
+	if !ok {
+		t.Fatal("no working directory")
+	}
+	pol := compile(t, policyfs.Spec{AllowRead: []string{"/"}, DenyRead: []string{"/workspace/src/one", "/workspace/src/sub", home.String() + "/src/two"}})
+	f := policyfs.New(ns, policyfs.Options{Policy: pol})
+	for root, want := range map[string]string{"/workspace/src": "[ok]", "src": "[ok one sub three]", home.String() + "/src": "[ok one sub three]"} {
+		var walk, grep []string
+		for e, err := range f.Walk(root) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			walk = append(walk, e.Path.Base())
+		}
+		if got := fmt.Sprint(walk[1:]); got != want {
+			t.Errorf("walk %s: %s, want %s", root, got, want)
+		}
+		for m, err := range f.Grep(root, policyfs.Query{Pattern: "k"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			grep = append(grep, m.Path.Base())
+		}
+		if got := fmt.Sprint(grep); got != strings.Replace(want, "sub ", "", 1) {
+			t.Errorf("grep %s: %s, want %s", root, got, want)
+		}
+		names, err := f.Glob(root + "/**/*")
+		if err != nil || len(names) != len(walk)-1 {
+			t.Errorf("glob below %s: %q, %v", root, names, err)
+		}
+	}
+}
