@@ -52,7 +52,7 @@ func (v *view) mustParse(name string) namespace.Path {
 // is fine. It does not reserve anything: the operation itself is judged again.
 func (f *FS) Authorize(op Op, names ...string) error {
 	for _, name := range names {
-		if _, unseen, err := f.authorized(op, name); err != nil && !unseen {
+		if _, _, unseen, err := f.authorized(op, name); err != nil && !unseen {
 			return pathErr(op.String(), name, err)
 		}
 	}
@@ -61,20 +61,20 @@ func (f *FS) Authorize(op Op, names ...string) error {
 
 // authorized resolves name for op and checks the elements that exist. unseen says
 // that the error is about something that the caller may not see.
-func (f *FS) authorized(op Op, name string) (t target, unseen bool, err error) {
-	v, err := f.view()
+func (f *FS) authorized(op Op, name string) (v view, t target, unseen bool, err error) {
+	v, err = f.view()
 	if err != nil {
-		return t, false, f.refuseAll(op, name, err)
+		return v, t, false, f.refuseAll(op, name, err)
 	}
 	t, err = f.resolve(&v, name, needs{ops: [3]Op{op}})
 	if err != nil {
-		return t, false, err
+		return v, t, false, err
 	}
 	err = v.checkElements(&t)
 	if err != nil && !changes(op) && v.hides(&t, err) {
-		return t, true, errUnseen
+		return v, t, true, errUnseen
 	}
-	return t, false, err
+	return v, t, false, err
 }
 
 // checkElements looks at the deepest existing element of the path: the provider
@@ -97,11 +97,32 @@ func (v *view) checkElements(t *target) error {
 	}
 }
 
+// checkWay returns errUnseen where an element of the path may only be passed
+// through and is no directory. A name that is missing there gets the same answer
+// as a file or link that may not be seen: those can get no other, because the
+// operating system would go through the link.
+func (v *view) checkWay(t *target) error {
+	for at := t.Target; !v.ns.MountPoint(at.Path); {
+		info, err := at.Provider.Stat(v.fs.context(), at.Rel)
+		if err == nil && info.IsDir() {
+			return nil
+		}
+		if !v.readable(&target{Target: at}) {
+			return errUnseen
+		}
+		at.Path, at.Rel = at.Path.Parent(), at.Rel.Parent()
+		at.Requested = at.Path
+	}
+	return nil
+}
+
 // HostPath returns the host path of name, for tools that have to call the
 // operating system, after judging op and looking at every element that exists
 // (a link is provider.ErrSymlink). Where the mount has no host directory it is
 // errors.ErrUnsupported; where another directory has taken the place of the one
-// that was mounted, fs.ErrPermission.
+// that was mounted, fs.ErrPermission. A missing name has a host path too, except,
+// for an op that only looks, where the way to it lies through a directory that
+// is missing and of which the policy shows only a part.
 //
 // This is the weaker way: what is at the path can change between the check and
 // the use, and nothing that the caller then does is judged. Prefer the methods of
@@ -112,11 +133,10 @@ func (f *FS) HostPath(op Op, name string) (string, error) {
 }
 
 func (f *FS) hostPath(op Op, name string) (string, error) {
-	v, err := f.view()
-	if err != nil {
-		return "", f.refuseAll(op, name, err)
+	v, t, _, err := f.authorized(op, name)
+	if err == nil && !changes(op) {
+		err = v.checkWay(&t)
 	}
-	t, _, err := f.authorized(op, name)
 	if err != nil {
 		return "", err
 	}
