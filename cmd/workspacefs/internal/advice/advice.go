@@ -61,6 +61,9 @@ func (a Advisor) Refusal(operation, name string, err error) Refusal {
 		return a.denied(r, denied)
 	}
 	r.Kind, r.Hint = a.kind(err)
+	if le != nil && errors.Is(err, syscall.EINVAL) {
+		r.Hint = "a directory cannot be moved into itself"
+	}
 	return r
 }
 
@@ -86,6 +89,9 @@ func (a Advisor) denied(r Refusal, e *policyfs.DeniedError) Refusal {
 	}
 	r.Reason = "not allowed: " + namespace.Quote(e.Rule)
 	r.Hint = a.Allow(policyfs.Request{Op: e.Op, Path: e.Path})
+	if r.Hint == "" && (e.Op == policyfs.OpRemoveTree || e.Op == policyfs.OpMoveTree) {
+		r.Hint = "something below it, which may be hidden from you, has to stay: work on the files one by one"
+	}
 	return r
 }
 

@@ -93,6 +93,11 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%v: %+v, want kind %s", err, r, want)
 		}
 	}
+	// The rule may not be named: what is below is hidden.
+	tree := &policyfs.DeniedError{Op: policyfs.OpMoveTree, Path: namespace.MustParse("/src"), Rule: "protected descendant"}
+	if r := a.Refusal("mv", "src", tree); !strings.Contains(r.Hint, "one by one") {
+		t.Errorf("%+v", r)
+	}
 	f := policyfs.New(n, policyfs.Options{Policy: rw.Compiled})
 	_, denied := f.Create("/data/x")
 	r := a.Refusal("write", "/data/x", denied)

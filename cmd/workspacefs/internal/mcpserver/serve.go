@@ -40,7 +40,10 @@ func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteC
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("mcp: messages of the client: %w", err)
+	}
+	return nil
 }
 
 // Listen opens a loopback address. Others are refused: the token would travel in

@@ -119,6 +119,9 @@ func (s *Server) instructions(w *setup.Workspace) string {
 		}
 		fmt.Fprintf(&b, "- %s (%s)\n", s.ns.Display(m.At), access)
 	}
+	if t, err := s.ns.Resolve(w.Dir, "/workspace"); err == nil && t.Path != t.Requested {
+		fmt.Fprintf(&b, "\"/\" lists them all; /workspace alone is short for %s.\n", s.ns.Display(t.Path))
+	}
 	fmt.Fprintf(&b, "The policy (%s) may refuse more; explain says what and why. ", namespace.Quote(policyLabel(w.Policy)))
 	b.WriteString("Read a file before you overwrite or edit it: a write that would lose a change made since is refused. " +
 		"Every refusal says which rule caused it and what to do; repeating a refused call does not help.")

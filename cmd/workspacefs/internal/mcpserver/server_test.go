@@ -180,6 +180,16 @@ func TestGuard(t *testing.T) {
 	if text, failed := use(t, one, "write_file", map[string]any{"path": "f", "content": "x", "expected_digest": "sha256:" + strings.Repeat("0", 64)}); !failed || !strings.Contains(text, "conflict") {
 		t.Errorf("a digest that was never read: %s", text)
 	}
+	if text, failed := use(t, two, "write_file", map[string]any{"path": "f", "content": "x", "expected_digest": "sha256:" + strings.Repeat("0", 64)}); !failed || !strings.Contains(text, "has not read") {
+		t.Errorf("a digest of a file that was never read: %s", text)
+	}
+	// Reading cannot help where there is no file.
+	if text, failed := use(t, one, "make_directory", map[string]any{"path": "dir"}); failed {
+		t.Fatal(text)
+	}
+	if why := write(one, "dir", "x"); !strings.Contains(why, "is a directory; list_directory") {
+		t.Errorf("over a directory: %q", why)
+	}
 	if text, failed := use(t, one, "write_file", map[string]any{"path": "f", "content": "x", "expected_digest": "nonsense"}); !failed || !strings.Contains(text, "not a digest") {
 		t.Errorf("no digest: %s", text)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -100,7 +101,10 @@ func (c *call) condition(name string, expected *string) (provider.Condition, err
 		if err != nil {
 			return provider.Condition{}, c.refuse(name, "expected_digest is not a digest; read_file tells it as sha256:...")
 		}
-		if !known || seen.digest != digest {
+		if !known {
+			return provider.Condition{}, c.refuse(name, "conflict: expected_digest is of a file that this session has not read; read_file first, or leave it out to create a new file")
+		}
+		if seen.digest != digest {
 			return provider.Condition{}, c.refuse(name, "conflict: expected_digest is not what this session last read of the file; read it again")
 		}
 	}
@@ -116,7 +120,10 @@ func (c *call) conflict(name string, condition provider.Condition, err error) er
 	digest, matching := condition.Match()
 	switch {
 	case errors.Is(err, provider.ErrConflict) && condition.Absent():
-		return c.refuse(name, "conflict: it exists and this session has not read it; read_file first, then write")
+		if info, _, err := c.fs.LstatIfPossible(name); err == nil && !info.Mode().IsRegular() {
+			return c.fail(name, notFile(info)) // read_file cannot help
+		}
+		return c.refuse(name, "conflict: it exists and this session has not read it; read_file first, then %s", c.tool)
 	case errors.Is(err, provider.ErrConflict) && matching:
 		return c.refuse(name, "conflict: it changed since this session read it; read_file again, then repeat the change on what it holds now%s", c.changed(name, digest))
 	case errors.Is(err, fs.ErrNotExist) && matching:
@@ -126,6 +133,17 @@ func (c *call) conflict(name string, condition provider.Condition, err error) er
 		return c.refuse(name, "conflict: it was removed since this session read it; write_file again creates it anew")
 	}
 	return c.fail(name, err)
+}
+
+// notFile is the error of a file operation on anything else.
+func notFile(info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return syscall.EISDIR
+	case info.Mode()&fs.ModeSymlink != 0:
+		return provider.ErrSymlink
+	}
+	return provider.ErrIrregular
 }
 
 // changed describes how a file differs from what the session knows.
@@ -224,7 +242,7 @@ func makeDirectory(c *call, in directoryIn) (*mcp.CallToolResult, error) {
 
 type moveIn struct {
 	Source      string  `json:"source" jsonschema:"what to move"`
-	Destination string  `json:"destination" jsonschema:"its new path"`
+	Destination string  `json:"destination" jsonschema:"its new path with the name, also where the destination is a directory"`
 	Overwrite   bool    `json:"overwrite,omitempty" jsonschema:"replace the file at the destination"`
 	Digest      *string `json:"expected_digest,omitempty" jsonschema:"with overwrite: replace only content with this digest"`
 }
@@ -304,7 +322,8 @@ func (c *call) remove(in removeIn) error {
 	if !in.Recursive {
 		return c.fs.Remove(in.Path)
 	}
-	if err := c.fs.Authorize(policyfs.OpRemove, in.Path); err != nil {
+	// A link is removed as without recursive: RemoveAll judges it.
+	if err := c.fs.Authorize(policyfs.OpRemove, in.Path); err != nil && !errors.Is(err, provider.ErrSymlink) {
 		return err
 	}
 	if _, _, err := c.fs.LstatIfPossible(in.Path); errors.Is(err, os.ErrNotExist) {
