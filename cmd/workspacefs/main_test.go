@@ -134,6 +134,9 @@ func TestRefusals(t *testing.T) {
 		{"cat src/inner", []string{"cat src/inner", "symbolic link refused"}},
 		{"cat dangling", []string{"cat dangling", "symbolic link refused"}},
 		{"cat fifo", []string{"cat fifo", "not a regular file"}},
+		{"cat src", []string{"cat src", "is a directory; ls lists it"}},
+		{"--policy read-write write nope/x", []string{"write nope/x", "mkdir -p"}},
+		{"--policy read-write mv src src/deep/src", []string{"src -> src/deep/src", "into itself"}},
 		{"cat nope", []string{"cat nope", "no such file"}},
 		{"cat a.txt/x", []string{"cat a.txt/x", "not a directory"}},
 		{"write a.txt", []string{"write /workspace/a.txt", "--policy read-write would allow it"}},
@@ -141,7 +144,7 @@ func TestRefusals(t *testing.T) {
 		{"--policy read-write write node_modules/x", []string{"write /workspace/node_modules/x", `without "node_modules" in "deny_write_component"`}},
 		{"--policy read-write write fifo", []string{"write fifo", "not a regular file"}},
 		{"--policy read-write write link", []string{"write link", "symbolic link refused"}},
-		{"--policy read-write rm src", []string{"rm src", "directory"}},
+		{"--policy read-write rm src", []string{"rm src", "is a directory; -r"}},
 		{"--policy read-write rm -r src", []string{"/workspace/src", `"allow_recursive_delete": true`}},
 		{"--policy read-write mv a.txt src/main.go", []string{"a.txt -> src/main.go", "exist"}},
 		{"mkdir new", []string{"/workspace/new", "--policy read-write would allow it"}},
@@ -198,6 +201,7 @@ func TestReading(t *testing.T) {
 		{"tree", ".\n├── a.txt\n└── src/\n    ├── deep/\n    │   └── x.go\n    └── main.go\n", 0},
 		{"tree -d 1", ".\n├── a.txt\n└── src/\n", 0},
 		{"cat a.txt", "one\nneedle\nthree\n", 0},
+		{"cat src a.txt src nope a.txt", "one\nneedle\nthree\none\nneedle\nthree\n", 1},
 		{"cat /workspace/a.txt", "one\nneedle\nthree\n", 0},
 		{"cat /a.txt", "one\nneedle\nthree\n", 0},
 		{"grep needle", "a.txt:2:needle\nsrc/main.go:1:package main // needle\n", 0},
@@ -282,6 +286,16 @@ func TestWriting(t *testing.T) {
 	is("a.txt", "matched\n")
 	ok("", rw("rm", "a.txt")...)
 	ok("", rw("rm", "-f", "a.txt")...)
+	ok("", rw("rm", "-r", "d/e/f")...) // empty
+	ok("", rw("mkdir", "d/e/f")...)
+	if runtime.GOOS != "windows" {
+		ok("", rw("rm", "dangling", "fifo")...)
+		ok("", rw("rm", "-r", "dirlink")...)
+		is("../outside/secret", "needle outside\n")
+		if o := runIn(t, p.root, "", rw("ls")...); o.stdout != "a\\b\nd/\nlink@\nsrc/\n" && o.stdout != "d/\nlink@\nsrc/\n" {
+			t.Errorf("links are left or lost: %q", o.stdout)
+		}
+	}
 	policy := filepath.Join(filepath.Dir(p.root), "policy.json")
 	if err := os.WriteFile(policy, []byte(`{"allow_read":["/"],"allow_write":["/d"],"allow_recursive_delete":true}`), 0o644); err != nil {
 		t.Fatal(err)
@@ -323,7 +337,7 @@ func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"nope"}, {"cat"}, {"cat", "--nope", "x"}, {"explain", "fly", "x"}, {"--grant", "x", "ls"},
 		{"--policy", "nope", "ls"}, {"--memory", "--root", ".", "ls"}, {"write", "--match", "x", "a.txt"},
-		{"grep", "("}, {"grep", "-A", "-1", "x"}, {"mcp"}, {"--cwd", "..", "ls"}, {"run"},
+		{"grep", "("}, {"glob", "["}, {"grep", "-A", "-1", "x"}, {"mcp"}, {"--cwd", "..", "ls"}, {"run"},
 	} {
 		if o := runIn(t, p.root, "", args...); o.status != exitUsage || o.stderr == "" {
 			t.Errorf("%v: status %d, want 2\n%s", args, o.status, o.stderr)

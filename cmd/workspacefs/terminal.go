@@ -94,11 +94,22 @@ func (t *terminal) complain(err error) {
 		return
 	}
 	r := t.advice.Refusal(f.operation, f.name, f.err)
+	if r.Hint == "" {
+		r.Hint = hints[f.operation+" "+r.Kind]
+	}
 	if t.json {
 		t.jsonLine(t.err, map[string]any{"error": r})
 		return
 	}
 	fmt.Fprintln(t.err, "workspacefs:", r)
+}
+
+// hints say which verb or flag helps, by operation and kind of refusal.
+var hints = map[string]string{
+	"cat isdir":     "ls lists it",
+	"mkdir missing": "-p makes missing parents",
+	"rm isdir":      "-r removes directories",
+	"write missing": "mkdir -p makes missing directories",
 }
 
 // status says what went wrong and turns it into an exit status.

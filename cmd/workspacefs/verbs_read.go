@@ -252,7 +252,9 @@ func cat(t *terminal, f *policyfs.FS, name string) error {
 		return err
 	}
 	defer file.Close()
-	_, err = io.Copy(t.out, file)
+	// Without the ReadFrom of bufio.Writer, which keeps an error of the file and
+	// then refuses what the next file has to print.
+	_, err = io.Copy(struct{ io.Writer }{t.out}, file)
 	return err
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -51,7 +52,7 @@ func (g *grepCmd) Run(t *terminal, c *cli) error {
 			if err != nil {
 				var bad *syntax.Error
 				if errors.As(err, &bad) {
-					return usageError("pattern: %v", err)
+					return usageError("pattern: %v", bad)
 				}
 				bar.clear()
 				name := m.Name
@@ -186,6 +187,9 @@ func (g *globCmd) Run(t *terminal, c *cli) error {
 	defer done()
 	for _, pattern := range g.Pattern {
 		names, err := f.Glob(pattern)
+		if errors.Is(err, path.ErrBadPattern) {
+			return usageError("pattern %s: %v", namespace.Quote(pattern), path.ErrBadPattern)
+		}
 		if err != nil {
 			t.report("glob", pattern, err)
 		}

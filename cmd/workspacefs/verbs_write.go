@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -125,7 +126,7 @@ func (m *mvCmd) Run(t *terminal, c *cli) error {
 }
 
 type rmCmd struct {
-	Recursive bool     `short:"r" help:"Remove directories with everything below them. The policy must allow recursive delete."`
+	Recursive bool     `short:"r" help:"Remove directories too, with everything below them, which the policy must allow (allow_recursive_delete)."`
 	Force     bool     `short:"f" help:"A missing file is no error."`
 	Path      []string `arg:"" help:"Files, or directories with -r."`
 }
@@ -145,8 +146,9 @@ func (r *rmCmd) Run(t *terminal, c *cli) error {
 }
 
 func (r *rmCmd) remove(f *policyfs.FS, name string) error {
-	// A refusal comes first: it says nothing about what is there.
-	if err := f.Authorize(policyfs.OpRemove, name); err != nil {
+	// A refusal comes first: it says nothing about what is there. Of the links that
+	// Authorize refuses, Remove and RemoveAll unlink the one that name ends in.
+	if err := f.Authorize(policyfs.OpRemove, name); err != nil && !errors.Is(err, provider.ErrSymlink) {
 		return err
 	}
 	info, _, err := f.LstatIfPossible(name)

@@ -26,7 +26,7 @@ type Flags struct {
 	Memory bool     `help:"An empty workspace in memory, for trying things out."`
 	Grant  []string `placeholder:"LABEL=DIR[:ro]" sep:"none" help:"Grant a directory as /workspace/LABEL, or as /mnt/LABEL beside --root. Repeatable."`
 	Policy string   `placeholder:"POLICY" default:"read-only" help:"read-only, read-write, or a JSON file (default: ${default})."`
-	Cwd    string   `placeholder:"DIR" help:"Working directory inside the workspace."`
+	Cwd    string   `placeholder:"DIR" help:"Working directory inside the workspace (default: /workspace, or the first writable grant)."`
 }
 
 // ErrUsage marks errors of the command line itself: exit status 2.
