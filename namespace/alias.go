@@ -3,6 +3,8 @@ package namespace
 import (
 	"reflect"
 	"slices"
+
+	"github.com/workspacefs/workspacefs/provider"
 )
 
 // aliasPair says that two places hold the same directory although different
@@ -12,17 +14,28 @@ type aliasPair struct{ a, b Path }
 // markShared notes which providers are mounted more than once.
 func (n *Namespace) markShared() {
 	for i, m := range n.mounts {
-		// Comparing values of a type that cannot be compared panics.
-		if !reflect.ValueOf(m.provider).Comparable() {
-			continue
-		}
 		for _, o := range n.mounts[:i] {
-			if o.provider == m.provider {
+			if o.sameStorage(m) {
 				o.identical, m.identical, n.shared = true, true, true
 			}
 		}
 	}
 }
+
+// storageOf returns p to compare mounts by, or otherwise if comparing p would
+// panic.
+func storageOf(p provider.Provider, otherwise any) any {
+	if reflect.ValueOf(p).Comparable() {
+		return p
+	}
+	return otherwise
+}
+
+// sameStorage reports whether two mounts are of one provider.
+func (m *mount) sameStorage(o *mount) bool { return m.storage != nil && m.storage == o.storage }
+
+// sameType reports whether two providers are of one type.
+func sameType(p, q provider.Provider) bool { return reflect.TypeOf(p) == reflect.TypeOf(q) }
 
 // Aliases returns the other paths of the object at p that the table knows of:
 // the same provider mounted at several places, as it is where one granted
@@ -53,7 +66,7 @@ func (n *Namespace) eachAlias(p Path, f func(Path)) {
 	}
 	if nd, _, _ := n.find(t.Mount); nd.mount != nil && nd.mount.identical {
 		for _, m := range n.mounts {
-			if m != nd.mount && m.identical && m.provider == t.Provider {
+			if m != nd.mount && m.identical && m.sameStorage(nd.mount) {
 				n.alias(m.at, t.Mount, p, f)
 			}
 		}

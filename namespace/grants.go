@@ -374,7 +374,7 @@ func (b *grantTable) openAll() error {
 func (g *granted) mount(at Path, bare bool, dir string) *mount {
 	return &mount{
 		at: at, bare: bare, access: g.access, provider: g.source,
-		hostDir: dir, identity: g.identity(), label: g.Label, kind: g.Kind,
+		storage: storageOf(g.source, g.first), hostDir: dir, identity: g.identity(), label: g.Label, kind: g.Kind,
 	}
 }
 

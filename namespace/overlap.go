@@ -82,7 +82,7 @@ func (b *grantTable) attach(outer *granted, m *mount) error {
 	m.compiled = true
 	for _, o := range b.mounts {
 		switch {
-		case o.at == m.at && o.provider == m.provider:
+		case o.at == m.at && o.sameStorage(m):
 			return nil
 		case o.at == m.at:
 			return outer.fail(invalid("another grant has the root " + m.at.s + ", where a granted directory shows up"))
@@ -147,7 +147,7 @@ func (b *grantTable) nestPart(outer, inner *granted, at Path, dir string, identi
 		return outer.fail(fmt.Errorf("mount inside its directory: %w", err))
 	}
 	m := inner.mount(at, outer.bare, dir)
-	m.provider, m.identity = p, identity
+	m.provider, m.identity, m.storage = p, identity, storageOf(p, m)
 	return b.attach(outer, m)
 }
 

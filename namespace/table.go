@@ -36,6 +36,10 @@ type mount struct {
 	bare     bool // spelled without the leading /workspace
 	access   Access
 	provider provider.Provider
+	// storage is what tells that two mounts are of one provider: the provider,
+	// or another value where providers of that type cannot be compared. nil
+	// stands for no other mount's.
+	storage  any
 	hostDir  string
 	identity fs.FileInfo // of hostDir when it was granted, or nil
 	label    string
@@ -43,8 +47,7 @@ type mount struct {
 	// compiled: not asked for, but follows from one granted directory lying
 	// inside another.
 	compiled bool
-	// identical: two providers can be compared, and this one may be mounted
-	// more than once.
+	// identical: this storage is mounted more than once.
 	identical bool
 	// exact: spelling decides in this storage, so that folded spellings of
 	// mount points below it are other names.
@@ -75,14 +78,19 @@ type node struct {
 //
 // Errors are [provider.ErrPath] for a mount point that is not absolute or that
 // [Parse] refuses, and [fs.ErrInvalid] for no mounts at all, a nil Provider, an
-// unknown Access, two mounts at one place, or a HostDir that is not absolute and
-// clean.
+// unknown Access, two mounts at one place, two Providers of a type whose values
+// cannot be compared (nothing would tell whether they are one, and a policy could
+// be got around by the second name; pointers can be), or a HostDir that is not
+// absolute and clean.
 func New(mounts ...Mount) (*Namespace, error) {
 	compiled := make([]*mount, len(mounts))
 	for i, m := range mounts {
 		c, err := newMount(m)
 		if err != nil {
 			return nil, fmt.Errorf("mount %d (%s): %w", i, Quote(m.At), err)
+		}
+		if c.storage == nil && slices.ContainsFunc(compiled[:i], func(o *mount) bool { return sameType(o.provider, c.provider) }) {
+			return nil, fmt.Errorf("mount %d (%s): %w", i, Quote(m.At), invalid("a second provider of a type that cannot be compared"))
 		}
 		compiled[i] = c
 	}
@@ -120,7 +128,7 @@ func newMount(m Mount) (*mount, error) {
 	if m.HostDir != "" && (!filepath.IsAbs(m.HostDir) || filepath.Clean(m.HostDir) != m.HostDir) {
 		return nil, invalid("the host directory is not absolute and clean")
 	}
-	return &mount{at: at, bare: bare, access: m.Access, provider: m.Provider, hostDir: m.HostDir}, nil
+	return &mount{at: at, bare: bare, access: m.Access, provider: m.Provider, storage: storageOf(m.Provider, nil), hostDir: m.HostDir}, nil
 }
 
 // parseMountPoint parses the spelling of a mount point. bare says that it does

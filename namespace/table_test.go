@@ -278,23 +278,12 @@ func TestAliases(t *testing.T) {
 			t.Errorf("Aliases(%s) = %v, want %q", path, got, want)
 		}
 	}
-	// A provider whose type cannot be compared must not panic.
-	odd := uncomparable{Provider: mem(), extra: []int{1}}
-	n = mustNew(t, Mount{At: "/a", Provider: odd}, Mount{At: "/b", Provider: odd})
-	if got := n.Aliases(MustParse("/a/x")); got != nil {
-		t.Errorf("uncomparable: %v", got)
-	}
 	// An alias that would be too long is no path.
 	n = mustNew(t, Mount{At: "/a", Provider: shared}, Mount{At: "/" + strings.Repeat("b", 250), Provider: shared})
 	long := MustParse("/a/" + strings.Repeat("x/", 1950))
 	if got := n.Aliases(long); len(got) != 0 {
 		t.Errorf("too long: %d aliases", len(got))
 	}
-}
-
-type uncomparable struct {
-	provider.Provider
-	extra []int
 }
 
 // Every mutation of a synthetic directory is EBUSY, and changes nothing.
