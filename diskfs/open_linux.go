@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"math"
+	"time"
 
 	"github.com/workspacefs/workspacefs/provider"
 	"golang.org/x/sys/unix"
@@ -96,11 +97,15 @@ func (d *FS) openFile(root int, name provider.Path, opts provider.OpenOptions) (
 			flags |= unix.O_EXCL
 		}
 	}
+	var before time.Time
+	if opts.Truncate {
+		before = time.Now()
+	}
 	fd, err = d.openAt(root, name.String(), flags, perm, d.resolve)
 	if err != nil {
 		return -1, false, -1, d.explainOpen(root, name, err)
 	}
-	dir, end, err = d.prepare(fd, opts)
+	dir, end, err = d.prepare(fd, opts, before)
 	if err != nil {
 		unix.Close(fd)
 		return -1, false, -1, err
@@ -109,8 +114,8 @@ func (d *FS) openFile(root int, name provider.Path, opts provider.OpenOptions) (
 }
 
 // prepare checks the type of what was opened and truncates it if asked. The
-// caller holds d.lock shared then.
-func (d *FS) prepare(fd int, opts provider.OpenOptions) (dir bool, end int64, err error) {
+// caller holds d.lock shared then. before is when a call that truncates began.
+func (d *FS) prepare(fd int, opts provider.OpenOptions, before time.Time) (dir bool, end int64, err error) {
 	var st unix.Stat_t
 	kind, err := d.checkObject(fd, &st)
 	if err != nil {
@@ -125,15 +130,27 @@ func (d *FS) prepare(fd int, opts provider.OpenOptions) (dir bool, end int64, er
 	if d.opts.RejectHardLinks && st.Nlink > 1 && (opts.Write || opts.Truncate) {
 		return false, -1, provider.ErrHardLink
 	}
-	// Not O_TRUNC in the open: the type was not known. An empty file is spared
-	// the call, unless its size may not be the truth.
-	if opts.Truncate && (st.Size != 0 || st.Blocks != 0 || !kind.exact) {
+	// Not O_TRUNC in the open: the type was not known. A file that this open has
+	// made is spared the call: it is empty, and modified now. (That an old empty
+	// file gets a new time is what os.Create is used as touch(1) for.)
+	if opts.Truncate && (st.Size != 0 || st.Blocks != 0 || !kind.exact || !modifiedSince(&st, before)) {
 		return false, -1, mapErrno(ftruncate(fd, 0))
 	}
 	if opts.Mutates() || !kind.exact {
 		return false, -1, nil
 	}
 	return false, st.Size, nil
+}
+
+// kernelTick is by how much the kernel's time stamps lag behind the clock, at
+// most (CONFIG_HZ=100).
+const kernelTick = 10 * time.Millisecond
+
+// modifiedSince reports whether the modification time lies between before and
+// now, as precisely as the kernel's stamps are.
+func modifiedSince(st *unix.Stat_t, before time.Time) bool {
+	mtime := time.Unix(st.Mtim.Unix())
+	return !mtime.Before(before.Add(-kernelTick)) && !mtime.After(time.Now())
 }
 
 // checkObject lets regular files and directories pass, and neither of kernel
