@@ -239,7 +239,7 @@ func grepText(t testing.TB, f *policyfs.FS, root string, q policyfs.Query) strin
 }
 
 func TestGrepTable(t *testing.T) {
-	tr := tree{"a": "hit 1\nx\ny\nhit 2\nz\nhit 3\nw\n", "b": "no\nhit b", "sub/c.go": "hit c\r\nHIT C\r\n", "sub/d.txt": "a hit d\n"}
+	tr := tree{"a": "hit 1\nx\ny\nhit 2\nz\nhit 3\nw\n", "b": "no\nhit b", "sub/c.go": "hit c\r\nHIT C\r\n", "sub/d.txt": "a hit d\n", ".agents/x": "other"}
 	f := policyfs.New(namespace.Workspace(tr.memory(t)), policyfs.Options{Policy: policyfs.ReadOnly()})
 	for _, c := range []struct {
 		root string
@@ -258,6 +258,12 @@ func TestGrepTable(t *testing.T) {
 		{"/", policyfs.Query{Pattern: "hit", Include: []string{"/sub/*.{go,txt}"}, Exclude: []string{"*.go"}}, ">d.txt:1:3@0 a hit d"},
 		{"/", policyfs.Query{Pattern: "hit", Exclude: []string{"sub", "a"}}, ">b:2:1@3 hit b"},
 		{"/", policyfs.Query{Pattern: "hit", Exclude: []string{"**/*.*"}, Include: []string{"**"}, MaxMatches: 1}, ">a:1:1@0 hit 1"},
+		{"/", policyfs.Query{Pattern: "hit", Exclude: []string{"sub/", "a/"}}, ">a:1:1@0 hit 1|>a:4:1@10 hit 2|>a:6:1@18 hit 3|>b:2:1@3 hit b"},
+		{"/", policyfs.Query{Pattern: "hit", Exclude: []string{"/c.go", "./a", "**/d.*"}}, ">b:2:1@3 hit b|>c.go:1:1@0 hit c"},
+		{"/", policyfs.Query{Pattern: "hit", Include: []string{"/b", "/d.txt"}}, ">b:2:1@3 hit b"},
+		{"/", policyfs.Query{Pattern: "hit", Include: []string{".*", "./sub/d*"}}, ">d.txt:1:3@0 a hit d"},
+		{"/", policyfs.Query{Pattern: "other", Include: []string{".agents/*"}}, ">x:1:1@0 other"},
+		{"/", policyfs.Query{Pattern: "other", Exclude: []string{".agents"}}, ""},
 		{"/", policyfs.Query{Pattern: "hit", Include: []string{"nothing"}}, ""},
 		{"/sub", policyfs.Query{Pattern: "hit", Include: []string{"sub/*"}}, ""},
 		{"/sub/c.go", policyfs.Query{Pattern: "hit", Include: []string{"*.txt"}}, ""},

@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"syscall"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // The limits of a [Query].
@@ -56,9 +53,10 @@ type Query struct {
 	IgnoreCase bool
 	// Include, if not empty, keeps the files that one of these doublestar
 	// patterns matches; Exclude drops the files that one matches, and directories
-	// with everything below them. They are relative to the root of the search; one
-	// without a slash is matched against the base name. Braces may stand for at
-	// most 64 patterns. Filters only narrow: one that matches nothing is no error.
+	// with everything below them (only those, if it ends in a slash). They are
+	// relative to the root of the search; one without a slash elsewhere is matched
+	// against the base name. Braces may stand for at most 64 patterns. Filters
+	// only narrow: one that matches nothing is no error.
 	Include, Exclude []string
 	// Before and After are how many lines of context come with each match, at
 	// most 1,000.
@@ -125,58 +123,4 @@ func (q *Query) check() error {
 		q.MaxLineBytes = defaultMaxLine
 	}
 	return nil
-}
-
-// queryFilter is Include and Exclude, compiled.
-type queryFilter struct {
-	include, exclude []string // without braces
-	paths            bool     // some pattern is about more than the base name
-}
-
-// newQueryFilter validates the patterns of a query.
-func newQueryFilter(q *Query) (*queryFilter, error) {
-	f := &queryFilter{}
-	for _, list := range []struct {
-		from []string
-		to   *[]string
-	}{{q.Include, &f.include}, {q.Exclude, &f.exclude}} {
-		for _, pattern := range list.from {
-			flat, err := expandBraces(pattern)
-			if err != nil {
-				return nil, err
-			}
-			for _, p := range flat {
-				p = strings.TrimPrefix(p, "./")
-				p = strings.TrimPrefix(p, "/")
-				*list.to = append(*list.to, p)
-				f.paths = f.paths || strings.Contains(p, "/")
-			}
-		}
-	}
-	return f, nil
-}
-
-// keeps reports whether a file is searched. rel is its path below the root.
-func (f *queryFilter) keeps(rel, base string) bool {
-	return (len(f.include) == 0 || matchAny(f.include, rel, base)) && !matchAny(f.exclude, rel, base)
-}
-
-// prunes reports whether a directory is left out with everything below it.
-func (f *queryFilter) prunes(rel, base string) bool {
-	return len(f.exclude) > 0 && matchAny(f.exclude, rel, base)
-}
-
-// matchAny reports whether one of the patterns matches. They hold no braces, so
-// that doublestar's work is bounded by the product of the lengths.
-func matchAny(patterns []string, rel, base string) bool {
-	for _, p := range patterns {
-		name := rel
-		if !strings.Contains(p, "/") {
-			name = base
-		}
-		if ok, err := doublestar.Match(p, name); ok && err == nil {
-			return true
-		}
-	}
-	return false
 }
