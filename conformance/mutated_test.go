@@ -296,10 +296,15 @@ type mutant struct {
 	readOnly bool
 	opts     memfs.Options
 	wrap     func(m *mutated) provider.Provider // changes m, and returns it or what stands for it
+	// over makes the harness of a fault that is not one of memory.
+	over func() conformance.Harness
 }
 
 // harness makes a Harness whose provider has the fault.
 func (mu mutant) harness() conformance.Harness {
+	if mu.over != nil {
+		return mu.over()
+	}
 	h := conformance.Harness{
 		Plant: func(t testing.TB, p provider.Provider, target string, name provider.Path) {
 			m, ok := p.(*mutated)
