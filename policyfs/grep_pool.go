@@ -104,7 +104,7 @@ func (r *grep) begin(t *target, dir bool) {
 	if dir {
 		w := newWalker(r.ctx, r.v, t, &grepFilter{r.filter, len(t.Path.String()) + 1}, nil)
 		if r.q.Ignore {
-			w.filter, w.root.scope = r.v.newIgnore(t, w.filter, nil)
+			w.ignore(t)
 		}
 		r.wg.Go(func() { r.walk(w) })
 	} else {

@@ -27,14 +27,18 @@ type ignoreScope struct {
 }
 
 // ignored reports whether an entry is left out. path is its path; the last rule
-// that matches decides, and rules further down come last.
-func (s *ignoreScope) ignored(path namespace.Path, base string, dir bool) bool {
+// that matches decides, and rules further down come last. Rules come with the tree,
+// from anybody: once stopped says so, the answer does not matter and comes at once.
+func (s *ignoreScope) ignored(path namespace.Path, base string, dir bool, stopped func() bool) bool {
 	for ; s != nil; s = s.above {
 		if len(s.rules) == 0 {
 			continue
 		}
 		rel := path.String()[len(s.dir.String())+1:]
 		for i := len(s.rules) - 1; i >= 0; i-- {
+			if i%8 == 7 && stopped() {
+				return true
+			}
 			if r := &s.rules[i]; r.matches(rel, base, dir) {
 				return !r.negated
 			}
@@ -45,8 +49,9 @@ func (s *ignoreScope) ignored(path namespace.Path, base string, dir bool) bool {
 
 // ignoreFilter drops what is ignored and leaves the rest to another filter.
 type ignoreFilter struct {
-	v    *view
-	next walkFilter
+	v       *view
+	next    walkFilter
+	stopped func() bool // whether the walk is over
 }
 
 // ignoreDir is the scope that ignoreFilter gives a directory.
@@ -55,9 +60,11 @@ type ignoreDir struct {
 	next  any
 }
 
-// newIgnore wraps a filter for a walk that begins at the directory t. It reads the
-// .gitignore files above it, as far as its mount goes and the policy allows.
-func (v *view) newIgnore(t *target, next walkFilter, scope any) (walkFilter, any) {
+// ignore makes a walk that begins at the directory t leave out what is ignored. It
+// reads the .gitignore files above t, as far as its mount goes and the policy
+// allows.
+func (w *walker) ignore(t *target) {
+	v := w.v
 	var above []namespace.Path
 	for p := t.Path; p != t.Mount && !p.IsRoot(); {
 		p = p.Parent()
@@ -67,7 +74,7 @@ func (v *view) newIgnore(t *target, next walkFilter, scope any) (walkFilter, any
 	for _, p := range slices.Backward(above) {
 		rules = v.readIgnore(p, rules)
 	}
-	return ignoreFilter{v, next}, ignoreDir{rules, scope}
+	w.filter, w.root.scope = ignoreFilter{v, w.filter, w.stopped}, ignoreDir{rules, w.root.scope}
 }
 
 // open reads the directory's own rules if it is known to have some.
@@ -90,7 +97,7 @@ func (f ignoreFilter) judge(d *walkDir, scope any, e *dirEntry) (keep, enter boo
 	in, _ := scope.(ignoreDir)
 	if in.rules != nil {
 		path, err := d.path.Join(e.name)
-		if err != nil || in.rules.ignored(path, e.name, e.IsDir()) {
+		if err != nil || in.rules.ignored(path, e.name, e.IsDir(), f.stopped) {
 			return false, false, nil
 		}
 	}

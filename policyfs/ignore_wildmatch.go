@@ -7,100 +7,118 @@ import "strings"
 // and "**" between slashes matches any number of directories. Both are compared
 // byte by byte, as git does.
 //
-// It remembers which pairs of positions have failed, so that the work is bounded
-// by the product of the lengths, times the length of the name.
+// Patterns come with the files of a tree, from anybody, so the work must not
+// explode: of the stars before a mismatch, only the last one is tried again, and
+// where that may not cross a slash, the last one that may. Earlier ones could only
+// lead to places further on, from where less can match.
 func wildMatch(pattern, name string, pathname bool) bool {
-	w := wildMatcher{pattern: pattern, name: name, pathname: pathname}
-	return w.match(0, 0)
-}
-
-type wildMatcher struct {
-	pattern, name string
-	pathname      bool
-	failed        map[[2]int]bool // positions after a star from where nothing matches
-}
-
-// match matches pattern[p:] against name[n:].
-func (w *wildMatcher) match(p, n int) bool {
-	for ; p < len(w.pattern); p, n = p+1, n+1 {
-		c := w.pattern[p]
-		if c == '*' {
-			return w.star(p, n)
-		}
-		if n == len(w.name) {
-			return false
-		}
-		t := w.name[n]
-		switch c {
-		case '?':
-			if w.pathname && t == '/' {
-				return false
-			}
-		case '[':
-			end, ok := matchBracket(w.pattern[p:], t)
-			if end < 0 || !ok || w.pathname && t == '/' {
-				return false
-			}
-			p += end
-		case '\\':
-			// A backslash at the end matches nothing.
-			if p++; p == len(w.pattern) || w.pattern[p] != t {
-				return false
-			}
-		default:
-			if c != t {
-				return false
-			}
-		}
-	}
-	return n == len(w.name)
-}
-
-// star matches what begins with the star at p.
-func (w *wildMatcher) star(p, n int) bool {
-	if w.failed[[2]int{p, n}] {
-		return false
-	}
-	first := p
-	for p < len(w.pattern) && w.pattern[p] == '*' {
-		p++
-	}
-	across := !w.pathname // whether slashes are matched too
-	if w.pathname && p-first > 1 {
-		head := first == 0 || w.pattern[first-1] == '/'
-		tail := p == len(w.pattern) || w.pattern[p] == '/' ||
-			w.pattern[p] == '\\' && p+1 < len(w.pattern) && w.pattern[p+1] == '/'
-		if head && tail {
-			across = true
-			// "**/" also matches no directory at all.
-			if p < len(w.pattern) && w.pattern[p] == '/' && w.match(p+1, n) {
+	var star, across wildRetry // the last '*' within an element, the last that is not
+	for p, n := 0, 0; ; {
+		if p < len(pattern) && pattern[p] == '*' {
+			r, crosses := wildStar(pattern, p, pathname)
+			if crosses && r.p == len(pattern) && !r.dirs {
 				return true
 			}
+			r.n, r.set = n, true
+			if star = r; crosses {
+				star, across = wildRetry{}, r
+			}
+			p = r.p
+			continue
 		}
-	}
-	ok := w.starTail(p, n, across)
-	if !ok {
-		if w.failed == nil {
-			w.failed = make(map[[2]int]bool)
-		}
-		w.failed[[2]int{first, n}] = true
-	}
-	return ok
-}
-
-// starTail tries every number of bytes for a star before p.
-func (w *wildMatcher) starTail(p, n int, across bool) bool {
-	if p == len(w.pattern) {
-		return across || !strings.Contains(w.name[n:], "/")
-	}
-	for ; ; n++ {
-		if w.match(p, n) {
+		if p == len(pattern) && n == len(name) {
 			return true
 		}
-		if n == len(w.name) || !across && w.name[n] == '/' {
+		if p < len(pattern) {
+			if n == len(name) {
+				return false // whatever a star takes more, is missing here
+			}
+			if width := wildByte(pattern[p:], name[n], pathname); width > 0 {
+				p, n = p+width, n+1
+				continue
+			}
+		}
+		switch {
+		case star.set && star.n < len(name) && name[star.n] != '/':
+			star.n++
+			p, n = star.p, star.n
+		case across.again(name):
+			star = wildRetry{}
+			p, n = across.p, across.n
+		default:
 			return false
 		}
 	}
+}
+
+// wildRetry is where to go on with a star: the pattern behind it, and the name
+// behind what it has taken so far.
+type wildRetry struct {
+	p, n int
+	set  bool
+	dirs bool // it takes whole directories: "**/"
+}
+
+// again makes a star that crosses slashes take more. It returns false at the end
+// of the name.
+func (r *wildRetry) again(name string) bool {
+	step := 1
+	if r.dirs && r.set {
+		step = strings.IndexByte(name[r.n:], '/') + 1
+	}
+	if !r.set || step == 0 || r.n+step > len(name) {
+		return false
+	}
+	r.n += step
+	return true
+}
+
+// wildStar reads the star at p: where the pattern goes on behind it, and whether
+// it crosses slashes.
+func wildStar(pattern string, p int, pathname bool) (r wildRetry, crosses bool) {
+	first := p
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	r.p = p
+	if !pathname || p-first == 1 || first > 0 && pattern[first-1] != '/' {
+		return r, !pathname
+	}
+	switch rest := pattern[p:]; {
+	case rest == "", strings.HasPrefix(rest, `\/`):
+		return r, true
+	case rest[0] == '/':
+		r.p, r.dirs = p+1, true
+		return r, true
+	}
+	return r, false
+}
+
+// wildByte returns the length of what matches the byte t at the beginning of a
+// pattern, which is no star; 0 if it does not match.
+func wildByte(pattern string, t byte, pathname bool) int {
+	switch c := pattern[0]; {
+	case c == '?' || c == '[':
+		if pathname && t == '/' {
+			return 0
+		}
+		if c == '?' {
+			return 1
+		}
+		if end, ok := matchBracket(pattern, t); ok {
+			return end + 1
+		}
+		return 0
+	case c == '\\':
+		// A backslash at the end matches nothing.
+		if len(pattern) > 1 && pattern[1] == t {
+			return 2
+		}
+		return 0
+	case c == t:
+		return 1
+	}
+	return 0
 }
 
 // matchBracket matches one byte against the bracket expression that text begins

@@ -111,7 +111,7 @@ func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry
 	}
 	w := newWalker(v.fs.context(), v, t, walkAll{}, nil)
 	if o.Ignore {
-		w.filter, w.root.scope = v.newIgnore(t, walkAll{}, nil)
+		w.ignore(t)
 	}
 	if o.Skip != nil {
 		w.skip = func(item *walkItem) bool {

@@ -122,6 +122,9 @@ func (w *walker) close() {
 	w.wg.Wait()
 }
 
+// stopped reports whether nobody waits for what is listed.
+func (w *walker) stopped() bool { return w.closed.Load() || w.ctx.Err() != nil }
+
 // walkStep is what a walk comes upon: an entry that the filter keeps, or a
 // directory that could not be listed.
 type walkStep struct {
@@ -257,6 +260,9 @@ func (w *walker) read(d *walkDir, s *listScratch) ([]walkItem, error) {
 	scope := w.filter.open(d, d.scope, entries)
 	items := make([]walkItem, 0, len(entries))
 	for i := range entries {
+		if i%8 == 7 && w.stopped() { // a filter may take its time
+			return nil, w.ctx.Err()
+		}
 		e := &entries[i]
 		keep, enter, child := w.filter.judge(d, scope, e)
 		if !keep && !enter {
