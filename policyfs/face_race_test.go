@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/workspacefs/workspacefs/namespace"
 	"github.com/workspacefs/workspacefs/policyfs"
@@ -77,7 +78,9 @@ func TestPublishDuringMove(t *testing.T) {
 				}
 			})
 			published := 0
-			for i := range total {
+			deadline := time.Now().Add(time.Minute)
+			met := func() bool { return published > 0 && moves.Load() > 0 && refused.Load() > 0 }
+			for i := 0; i < total || !met() && time.Now().Before(deadline); i++ {
 				var err error
 				switch i % 4 {
 				case 0:
@@ -106,7 +109,7 @@ func TestPublishDuringMove(t *testing.T) {
 			if landed.Load() != 0 {
 				t.Errorf("%d entries landed in a denied place", landed.Load())
 			}
-			if published == 0 || moves.Load() == 0 || refused.Load() == 0 {
+			if !met() {
 				t.Error("the two did not meet: nothing was tested")
 			}
 		})
