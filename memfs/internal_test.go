@@ -1,6 +1,7 @@
 package memfs
 
 import (
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -182,6 +183,9 @@ func meanwhile(change func(i int64), look func() int64) {
 		}
 	})
 	for look() < changes() {
+		if runtime.GOOS == "js" {
+			runtime.Gosched() // nothing preempts a loop there
+		}
 	}
 	wg.Wait()
 }
