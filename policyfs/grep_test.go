@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -609,6 +610,34 @@ func TestGrepOpensNothingDenied(t *testing.T) {
 				t.Fatalf("the provider was asked for %v", p)
 			}
 		}
+	}
+}
+
+// turning is a policy that is not pure: it refuses to read a file once it has let a
+// listing show it.
+type turning struct{ asked sync.Map }
+
+func (p *turning) Check(r policyfs.Request) policyfs.Decision {
+	if r.Path.Base() != "f" || r.Op != policyfs.OpRead {
+		return policyfs.Decision{Allow: true}
+	}
+	_, again := p.asked.LoadOrStore(r.Path, true)
+	return policyfs.Decision{Allow: !again, Rule: "not twice"}
+}
+
+// TestGrepAuthorizesTheOpen: the decision of the listing is not all there is.
+func TestGrepAuthorizesTheOpen(t *testing.T) {
+	s := newSpy(tree{"d/f": "k", "d/g": "k"}.memory(t))
+	f := policyfs.New(namespace.Workspace(s), policyfs.Options{Policy: new(turning)})
+	var skipped []string
+	got := grepText(t, f, "/", policyfs.Query{Pattern: "k", Skipped: func(name string, err error) {
+		skipped = append(skipped, fmt.Sprint(name, errors.Is(err, fs.ErrPermission)))
+	}})
+	if got != ">g:1:1@0 k" || fmt.Sprint(skipped) != "[/workspace/d/ftrue]" {
+		t.Errorf("%s, skipped %v", got, skipped)
+	}
+	if _, paths := s.take(); paths[provider.MustPath("d/f")] {
+		t.Error("a file was opened that the policy refuses now")
 	}
 }
 

@@ -221,6 +221,11 @@ func TestIgnoreAsksPolicy(t *testing.T) {
 		if len(files) > 4 {
 			t.Errorf("%s: %v", c.name, files)
 		}
+		// The files above the root are asked for like the others.
+		below := fmt.Sprint(walked(t, f, "/sub", policyfs.WalkOptions{Ignore: true}))
+		if shows := strings.Contains(below, "sub/b.o"); shows == strings.HasPrefix(c.want, "[.gitignore") {
+			t.Errorf("%s: walk below: %s", c.name, below)
+		}
 		_, paths := s.take()
 		for p := range paths {
 			if strings.HasSuffix(p.String(), ".gitignore") && !strings.Contains(c.want, p.String()) {
