@@ -38,14 +38,16 @@ func (e *dirEntry) String() string             { return fs.FormatDirEntry(e) }
 func (e *dirEntry) Info() (fs.FileInfo, error) { return e.dir.entryInfo(e) }
 
 // entryInfo describes an entry: through the directory's handle, which resolves no
-// path again, and once that is closed through Lstat and the policy.
+// path again. Once that is closed, and when the entry is no longer what was listed
+// (a file in the place of a directory that is only passed through is not for the
+// caller to see), through Lstat and the policy.
 func (f *File) entryInfo(e *dirEntry) (fs.FileInfo, error) {
 	if e.entry != nil {
 		info, err := e.entry.Info()
-		if err == nil {
+		if err == nil && info.Mode().Type() == e.typ {
 			return publicInfo(info, e.name), nil
 		}
-		if !errors.Is(err, fs.ErrClosed) {
+		if err != nil && !errors.Is(err, fs.ErrClosed) {
 			return nil, f.err("lstat", err)
 		}
 	}

@@ -36,10 +36,11 @@ func (s *ignoreScope) ignored(path namespace.Path, base string, dir bool, stoppe
 		}
 		rel := path.String()[len(s.dir.String())+1:]
 		for i := len(s.rules) - 1; i >= 0; i-- {
-			if i%8 == 7 && stopped() {
+			r := &s.rules[i]
+			if !r.literal && stopped() {
 				return true
 			}
-			if r := &s.rules[i]; r.matches(rel, base, dir) {
+			if r.matches(rel, base, dir) {
 				return !r.negated
 			}
 		}
