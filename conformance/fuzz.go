@@ -12,8 +12,12 @@ import (
 	"github.com/workspacefs/workspacefs/provider"
 )
 
-// fuzzSeeds is how many random scripts a plain "go test" runs.
-const fuzzSeeds = 48
+// fuzzSeeds is how many random scripts a plain "go test" runs, and shortSeeds how
+// many "go test -short" does.
+const (
+	fuzzSeeds  = 48
+	shortSeeds = 12
+)
 
 // Fuzz is a fuzz target: it runs sequences of operations on the provider and on
 // a model that is as simple as the contract allows, and compares every answer
@@ -26,7 +30,11 @@ func Fuzz(f *testing.F, h Harness) {
 	if h.New == nil {
 		f.Fatal("conformance: Fuzz needs a Harness with New")
 	}
-	for seed := range uint64(fuzzSeeds) {
+	seeds := uint64(fuzzSeeds)
+	if testing.Short() {
+		seeds = shortSeeds
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		data := make([]byte, 200+rng.IntN(300))
 		for i := range data {

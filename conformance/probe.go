@@ -117,7 +117,6 @@ func (c *probe) checkNeeds() {
 		{needReopen, c.h.Reopen != nil, "the Harness has no Reopen"},
 		{needQuota, c.features.Quota, "Features.Quota is false"},
 		{needCase, c.features.CaseSensitive, "Features.CaseSensitive is false"},
-		{needAtomic, c.features.AtomicRename, "Features.AtomicRename is false"},
 		{needRaceFree, c.features.RaceFree, "Features.RaceFree is false"},
 		{needFileReader, hasReader, "the provider has no FileReader"},
 	} {

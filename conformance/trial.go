@@ -132,7 +132,7 @@ func (tr *trial) outcome(id, statement string) outcome {
 	case tr.failed:
 		return outcome{verdict: fails, report: report(id, statement, tr.calls.lines(), tr.expected, tr.got), expected: tr.expected, got: tr.got}
 	case tr.absent != "":
-		return outcome{verdict: notApplicable, reason: tr.absent}
+		return outcome{verdict: notApplicable, reason: tr.absent, unclaimed: tr.unclaimed}
 	}
 	return outcome{verdict: holds, unclaimed: tr.unclaimed}
 }
