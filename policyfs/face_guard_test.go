@@ -252,6 +252,16 @@ func TestSeed(t *testing.T) {
 			if d := f.Explain(policyfs.OpWrite, "/docs/rules.md"); d.Allow || d.Rule != "read-only starter file" {
 				t.Errorf("Explain: %+v", d)
 			}
+			// The way to it is pinned, also when the file itself is gone.
+			b.must(b.w.Remove(t.Context(), provider.MustPath("docs/rules.md")))
+			if err := f.Rename("/docs", "/elsewhere"); !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("moving the way to a starter file: %v", err)
+			}
+			b.must(b.w.Remove(t.Context(), provider.MustPath("docs")))
+			if err := f.Rename("/deep", "/docs"); !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("moving a directory onto the way to a starter file: %v", err)
+			}
+			b.mkdir("W/docs")
 			// Not in a value of another New: it is not stored anywhere.
 			other := policyfs.New(namespace.Workspace(b.w), policyfs.Options{Policy: compile(t, fullSpec())})
 			if _, err := other.WriteFile("/docs/rules.md", []byte("N"), provider.ReplaceOptions{}); err != nil {
