@@ -14,12 +14,14 @@ const guardTag = "workspace"
 // Guard wraps a tool so that the paths in its input are authorized before it
 // runs. Fields of In that hold paths carry the tag workspace:"read" (OpRead) or
 // workspace:"write" (OpWrite): a string, a []string, a pointer to either, also in
-// nested structs, slices and pointers to structs. Blank strings are skipped.
+// nested structs, slices, pointers to structs, and what an interface holds. Blank
+// strings are skipped.
 //
-// An unknown tag value, a tag on a field of another type or inside a map, and an In that is no
-// struct (or pointer to one) are errors of Guard itself, so that a typo cannot
-// pass in silence. A path that is refused is the error of the call, and the tool
-// does not run. The tool gets f bound to the context of the call.
+// An unknown tag value, a tag on a field of another type or inside a map, and an In
+// that is no struct (or pointer to one) are errors of Guard itself, so that a typo
+// cannot pass in silence; in what an interface holds, they are errors of the call.
+// A path that is refused is the error of the call, and the tool does not run. The
+// tool gets f bound to the context of the call.
 func Guard[In, Out any](f *FS, tool func(context.Context, *FS, In) (Out, error)) (func(context.Context, In) (Out, error), error) {
 	t := reflect.TypeFor[In]()
 	if err := checkGuarded(t, "", map[reflect.Type]bool{}); err != nil {
@@ -128,6 +130,25 @@ func (f *FS) guard(v reflect.Value, depth int) error {
 			return nil
 		}
 		return f.guard(v.Elem(), depth+1)
+	case reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+		held := v.Elem() // of a type that Guard could not check
+		if err := checkGuarded(held.Type(), held.Type().String()+".", map[reflect.Type]bool{}); err != nil {
+			return err
+		}
+		return f.guard(held, depth)
+	case reflect.Map:
+		// No tags inside, except in what interfaces hold.
+		for entry := v.MapRange(); entry.Next(); {
+			if err := f.guard(entry.Key(), depth+1); err != nil {
+				return err
+			}
+			if err := f.guard(entry.Value(), depth+1); err != nil {
+				return err
+			}
+		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
 			if err := f.guard(v.Index(i), depth+1); err != nil {
