@@ -316,12 +316,12 @@ func (p *portable) Rename(ctx context.Context, oldname, newname provider.Path, o
 		return nil
 	case os.SameFile(from, to) && from.IsDir():
 		return p.recase(oldname, newname)
-	case from.IsDir() && !to.IsDir():
-		return syscall.ENOTDIR
+	case to.IsDir():
+		return fs.ErrExist // package os looks at this first
 	case from.IsDir() && oldname.Contains(newname):
 		return syscall.EINVAL
-	case to.IsDir():
-		return fs.ErrExist
+	case from.IsDir():
+		return syscall.ENOTDIR
 	}
 	if from.IsDir() && oldname != newname && oldname.Contains(newname) {
 		return syscall.EINVAL

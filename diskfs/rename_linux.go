@@ -124,12 +124,12 @@ func (r *renaming) any() unix.Errno {
 	case from.Dev == to.Dev && from.Ino == to.Ino, r.sameFolded():
 		// The same directory: the name itself, or another case of it.
 		return renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, 0)
-	case to.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return unix.ENOTDIR
+	case to.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return unix.EEXIST // package os looks at this first
 	case r.below:
 		return unix.EINVAL
 	}
-	return unix.EEXIST
+	return unix.ENOTDIR
 }
 
 // lacksFlags reports whether e may mean that the storage knows no flags of

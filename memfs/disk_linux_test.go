@@ -144,11 +144,6 @@ func (w *pair) step() {
 	case 2:
 		w.same(fmt.Sprintf("remove %v", p), func(i int) (any, error) { return nil, w.both[i].Remove(ctx, p) })
 	case 3, 4, 5:
-		if p != q && p.Contains(q) {
-			if _, err := w.both[0].Stat(ctx, q); err == nil {
-				return // refused by both, for one of two good reasons
-			}
-		}
 		opts := provider.RenameOptions{NoReplace: w.rand.IntN(4) == 0, NotDir: w.rand.IntN(4) == 0}
 		w.same(fmt.Sprintf("rename %v %v %+v", p, q, opts), func(i int) (any, error) { return nil, w.both[i].Rename(ctx, p, q, opts) })
 	case 6, 7:

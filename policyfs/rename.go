@@ -110,8 +110,12 @@ func (m *move) renameShared(opts provider.RenameOptions) error {
 	defer lockShared(m.from.Provider).unlock()
 	err := m.from.Provider.Rename(m.v.fs.context(), m.from.rel(), m.to.rel(), opts)
 	if m.v.fs.opts.CreateParents && isNotExist(err) {
-		if _, serr := m.from.Provider.Stat(m.v.fs.context(), m.from.rel()); serr != nil {
+		info, serr := m.from.Provider.Stat(m.v.fs.context(), m.from.rel())
+		switch {
+		case serr != nil:
 			return err // it is the old name that is missing
+		case info.IsDir() && m.belowItself():
+			return syscall.EINVAL // and no parents are made for that
 		}
 		if err := m.v.makeParents(&m.to, 0o777); err != nil {
 			return err
@@ -128,8 +132,8 @@ func (m *move) moveTree() error {
 	if d := m.treeAllowed(); !d.Allow {
 		return &DeniedError{Op: OpMoveTree, Path: m.from.Path, Rule: d.Rule}
 	}
-	if m.from.Path != m.to.Path && m.from.Path.Contains(m.to.Path) {
-		return syscall.EINVAL
+	if m.belowItself() {
+		return m.intoItself()
 	}
 	defer lockTree(m.from.Provider).unlock()
 	_, err := v.planTree(m.from.Target, OpMoveTree, func(at *namespace.Target, _ bool) *DeniedError {
@@ -145,6 +149,28 @@ func (m *move) moveTree() error {
 	}
 	opts := m.opts
 	return m.from.Provider.Rename(v.fs.context(), m.from.rel(), m.to.rel(), opts)
+}
+
+// belowItself reports whether the new name lies below the old one.
+func (m *move) belowItself() bool {
+	return m.from.Path != m.to.Path && m.from.Path.Contains(m.to.Path)
+}
+
+// intoItself is the error of moving a directory below itself, in the order of
+// package os and rename(2): an existing directory there comes first.
+func (m *move) intoItself() error {
+	p, ctx := m.to.Provider, m.v.fs.context()
+	info, err := p.Stat(ctx, m.to.rel())
+	switch {
+	case err == nil && (info.IsDir() || m.opts.NoReplace):
+		return syscall.EEXIST
+	case isNotExist(err):
+		_, err = p.Stat(ctx, m.to.rel().Parent())
+	}
+	if err != nil {
+		return err
+	}
+	return syscall.EINVAL
 }
 
 // treeAllowed is the static part of moving a directory: what the rules say about

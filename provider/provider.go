@@ -57,10 +57,11 @@ type Provider interface {
 	// Rename moves oldname to newname in one step for other callers. Over a
 	// file or a link it replaces it; over an existing directory it is
 	// [fs.ErrExist], as in package os; a directory over a file is
-	// syscall.ENOTDIR. A directory moved below itself is syscall.EINVAL. The
-	// root at either end is syscall.EBUSY, storage borders are syscall.EXDEV.
-	// Renaming a name to itself succeeds and changes nothing (with NoReplace:
-	// fs.ErrExist). Open Files stay usable. The parent of newname must exist.
+	// syscall.ENOTDIR. A directory moved to a name below itself that is no
+	// existing directory is syscall.EINVAL. The root at either end is
+	// syscall.EBUSY, storage borders are syscall.EXDEV. Renaming a name to itself
+	// succeeds and changes nothing (with NoReplace: fs.ErrExist). Open Files stay
+	// usable. The parent of newname must exist.
 	Rename(ctx context.Context, oldname, newname Path, opts RenameOptions) error
 
 	// Replace makes content the whole content of name, so that every reader

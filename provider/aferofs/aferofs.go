@@ -265,9 +265,6 @@ func (f *FS) Rename(ctx context.Context, oldname, newname provider.Path, opts pr
 		}
 		return nil
 	}
-	if from.IsDir() && oldname.Contains(newname) {
-		return syscall.EINVAL
-	}
 	if err := f.lookDir(newname.Parent()); err != nil {
 		return err
 	}
@@ -280,13 +277,18 @@ func (f *FS) Rename(ctx context.Context, oldname, newname provider.Path, opts pr
 	if err == nil && !respelled {
 		switch {
 		case opts.NoReplace, to.IsDir():
-			return fs.ErrExist
+			return fs.ErrExist // package os looks at this first
+		case from.IsDir() && oldname.Contains(newname):
+			return syscall.EINVAL
 		case from.IsDir():
 			return syscall.ENOTDIR
 		case os.SameFile(from, to):
 			// Two hard links: POSIX would leave both names.
 			return bare(f.base.Remove(native(oldname)))
 		}
+	}
+	if from.IsDir() && oldname.Contains(newname) {
+		return syscall.EINVAL
 	}
 	return bare(f.base.Rename(native(oldname), native(newname)))
 }
