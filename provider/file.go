@@ -58,6 +58,9 @@ func readAll(f io.ReaderAt, size, limit int64) ([]byte, error) {
 		if errors.Is(err, io.EOF) {
 			return buf[:n:n], nil
 		}
+		if err == nil && m == 0 {
+			err = io.ErrNoProgress // the file breaks the contract of ReadAt; asking again may go on for ever
+		}
 		if err != nil {
 			return nil, err
 		}

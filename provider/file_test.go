@@ -23,6 +23,7 @@ type liar struct {
 	size    int64
 	dir     bool
 	readErr error // after content
+	noEOF   bool  // nothing and no error after content
 	opens   int
 	closes  int
 	wrote   bytes.Buffer
@@ -51,7 +52,10 @@ type liarFile struct {
 
 func (f *liarFile) ReadAt(p []byte, off int64) (int, error) {
 	n, err := strings.NewReader(f.l.content).ReadAt(p, off)
-	if errors.Is(err, io.EOF) && f.l.readErr != nil {
+	switch {
+	case errors.Is(err, io.EOF) && f.l.noEOF:
+		err = nil
+	case errors.Is(err, io.EOF) && f.l.readErr != nil:
 		err = f.l.readErr
 	}
 	return n, err
@@ -139,6 +143,10 @@ func TestReadFileErrors(t *testing.T) {
 	broken := &liar{content: "abc", size: 9, readErr: syscall.EIO}
 	if got, err := provider.ReadFile(t.Context(), broken, name); !errors.Is(err, syscall.EIO) || got != nil {
 		t.Errorf("ReadFile with a failing ReadAt: %q, %v", got, err)
+	}
+	endless := &liar{content: "abc", size: 3, noEOF: true}
+	if got, err := provider.ReadFile(t.Context(), endless, name); !errors.Is(err, io.ErrNoProgress) || got != nil {
+		t.Errorf("ReadFile of a file without an end: %q, %v", got, err)
 	}
 	if dir.opens != dir.closes || broken.opens != broken.closes {
 		t.Error("a File stays open after an error")
