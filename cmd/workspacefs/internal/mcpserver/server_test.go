@@ -314,7 +314,7 @@ func TestAuditFailure(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "f"), []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w, err := setup.Flags{Root: dir}.Open()
+	w, err := setup.Flags{Root: dir, Policy: setup.ReadWrite}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,6 +335,12 @@ func TestAuditFailure(t *testing.T) {
 	}
 	if refused < 8 || len(stopped) != 1 || !errors.Is(stopped[0], fs.ErrClosed) {
 		t.Errorf("%d refused, stopped %v", refused, stopped)
+	}
+	if text, failed := use(t, session, "write_file", map[string]any{"path": "new", "content": "x"}); !failed {
+		t.Error(text)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a write that nobody recorded: %v", err)
 	}
 	if _, err := session.ListResources(t.Context(), nil); err == nil {
 		t.Error("resources are still listed")
