@@ -192,7 +192,8 @@ func (v *view) visibleIn(s *listScratch, p namespace.Path, raw []fs.DirEntry, di
 		}
 	}
 	s.sort(entries)
-	return entries
+	// Storage may say a name twice when it changes while it is listed.
+	return slices.CompactFunc(entries, func(a, b dirEntry) bool { return a.name == b.name })
 }
 
 // mountVisible judges the mount point name below p at the other agent paths of

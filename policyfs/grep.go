@@ -97,6 +97,7 @@ func (r *grep) run(v *view, t *target, dir bool, yield func(Match, error) bool) 
 		c.ticks = ticker.C
 	}
 	err := c.consume()
+	rethrow(err)
 	if err == nil && !c.broken {
 		c.progress()
 		c.meter.end()

@@ -145,8 +145,15 @@ func (r *grep) walk(w *walker) {
 	defer w.close()
 	size := 1
 	job := r.pool.Get().(*grepJob)
+	next := func() (step walkStep, ok bool) {
+		defer catch(&step.err) // a step without dir ends the search
+		return w.next()
+	}
 	for {
-		step, ok := w.next()
+		step, ok := next()
+		if step.err != nil && step.dir == nil {
+			ok = true
+		}
 		if !ok {
 			break
 		}

@@ -75,6 +75,10 @@ func (w *grepWorker) job(job *grepJob) {
 		}
 		w.path, w.name = path, w.r.v.ns.Display(path)
 		if err := w.file(); err != nil {
+			if caught, ok := err.(*caughtPanic); ok {
+				job.err = caught
+				break
+			}
 			if err != ErrBinary {
 				err = clean(err)
 			}
@@ -110,8 +114,9 @@ func (w *grepWorker) flush() bool {
 	}
 }
 
-// file searches one file. Its error is why the file was left out.
-func (w *grepWorker) file() error {
+// file searches one file. Its error is why the file was left out, or a panic.
+func (w *grepWorker) file() (err error) {
+	defer catch(&err)
 	v := w.r.v
 	at, err := v.ns.Lookup(w.path)
 	if err != nil {
@@ -244,6 +249,7 @@ func (w *grepWorker) part(p *filePart) {
 		return
 	}
 	defer close(p.out)
+	defer catch(&p.err)
 	w.out, w.path, w.name = p.out, p.path, p.name
 	w.batch, w.size = grepBatch{}, 0
 	g := &w.search

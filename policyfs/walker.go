@@ -214,6 +214,7 @@ func (w *walker) enter(d *walkDir) (walkStep, bool) {
 	}
 	w.await(d)
 	if d.err != nil {
+		rethrow(d.err)
 		if err := w.ctx.Err(); err != nil {
 			return walkStep{err: err}, true
 		}
@@ -233,8 +234,10 @@ func (w *walker) enter(d *walkDir) (walkStep, bool) {
 	return walkStep{}, false
 }
 
-// list reads a directory and judges its entries.
+// list reads a directory and judges its entries. It does not panic: enter does, on
+// the goroutine of the caller.
 func (w *walker) list(d *walkDir, s *listScratch) {
+	defer catch(&d.err)
 	d.items, d.err = w.read(d, s)
 }
 
