@@ -96,6 +96,15 @@ func readMutants() []mutant {
 				return n, err
 			}
 		})},
+		{name: "a read at the end has no error, so that reading never ends", seenIn: "endless read", kills: "READ-short-counts-have-an-error", wrap: filing(func(m *mutated, f *mutatedFile, name pathT, o openT) {
+			f.readAt = func(p []byte, off int64) (int, error) {
+				n, err := f.File.ReadAt(p, off)
+				if errors.Is(err, io.EOF) {
+					err = nil
+				}
+				return n, err
+			}
+		})},
 		{name: "a read at the end is an unexpected EOF", seenIn: "io.ReadFull", kills: "READ-end-of-file", wrap: filing(func(m *mutated, f *mutatedFile, name pathT, o openT) {
 			f.readAt = func(p []byte, off int64) (int, error) {
 				n, err := f.File.ReadAt(p, off)

@@ -77,7 +77,9 @@ func TestMutants(t *testing.T) {
 		}
 		killed++
 		found[mu.kills] = true
-		t.Logf("%s\n%s", mu.name, out.Report)
+		if testing.Verbose() { // a failure must not hide among 200 reports of success
+			t.Logf("%s\n%s", mu.name, out.Report)
+		}
 		message := fmt.Sprintf("expected %s; got %s", out.Expected, out.Got)
 		if mu.racy {
 			message = "(a race or a count: the message varies)"

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 
 	"github.com/workspacefs/workspacefs/provider"
@@ -38,7 +39,11 @@ func (f *recordedFile) counted(end func(string), op string, n, asked int, err er
 func (f *recordedFile) ReadAt(p []byte, off int64) (int, error) {
 	end := f.begin("ReadAt(%d bytes, %d)", len(p), off)
 	n, err := f.inner.ReadAt(p, off)
-	return f.counted(end, "ReadAt", n, len(p), err)
+	n, err = f.counted(end, "ReadAt", n, len(p), err)
+	if n == 0 && err == nil && len(p) > 0 {
+		err = io.ErrNoProgress // noted above; a check that reads to the end must get there
+	}
+	return n, err
 }
 
 // WriteAt implements [provider.File].
