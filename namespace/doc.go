@@ -46,9 +46,13 @@
 // "/workspace" is the name of the tree's root and may be left out of absolute
 // names: src/x, /src/x and /workspace/src/x are the same Path for an agent that
 // works in the root. Other mounts are attached in the same tree: a mount at
-// "/data" is the tree's data, also reachable as /workspace/data. Spelling is exact,
-// nothing is trimmed, expanded or decoded, and ".." is refused, because what is
-// above a directory is only known by looking ([Namespace.ResolveParents]).
+// "/data" is the tree's data, also reachable as /workspace/data. With grants and
+// nothing mounted at /workspace itself, a /workspace/src that no mount holds is
+// short for src in the session's directory ([Namespace.Resolve]).
+//
+// Spelling is exact, nothing is trimmed, expanded or decoded, and ".." is refused,
+// because what is above a directory is only known by looking
+// ([Namespace.ResolveParents]).
 //
 // # Mounts
 //
