@@ -235,7 +235,7 @@ func fsEverything(c *fsProbe) {
 			case 4:
 				c.fs.Stat(name)
 			case 5:
-				c.fs.Chmod(name, 0o600)
+				c.fs.Chmod(name, 0o700)
 			}
 		}
 	})

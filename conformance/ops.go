@@ -99,7 +99,7 @@ func ops() []op {
 			[]error{provider.ErrSymlink, provider.ErrConflict}),
 		{
 			id: "chmod", text: "Chmod", needs: needChmod, mutates: true, onLink: link,
-			act: func(c *probe, name string) error { return c.chmod(name, 0o600) },
+			act: func(c *probe, name string) error { return c.chmod(name, 0o700) },
 		},
 		{
 			id: "chtimes", text: "Chtimes", needs: needChtimes, mutates: true, onLink: link,
