@@ -114,8 +114,8 @@ func (m *move) renameShared(opts provider.RenameOptions) error {
 		switch {
 		case serr != nil:
 			return err // it is the old name that is missing
-		case info.IsDir() && m.belowItself():
-			return syscall.EINVAL // and no parents are made for that
+		case info.IsDir():
+			return syscall.EISDIR // on to moveTree, which makes no parents before it knows that it may move
 		}
 		if err := m.v.makeParents(&m.to, 0o777); err != nil {
 			return err
