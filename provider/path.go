@@ -33,6 +33,14 @@ func ParsePath(s string) (Path, error) {
 	if s == "." {
 		return Path{}, nil
 	}
+	if ordinary(s) {
+		return Path{s}, nil
+	}
+	return parseBytes(s)
+}
+
+// parseBytes is ParsePath for a name that is not the root and not ordinary.
+func parseBytes(s string) (Path, error) {
 	if len(s) > MaxPath {
 		return Path{}, pathError(fmt.Sprintf("longer than %d bytes", MaxPath))
 	}
@@ -62,6 +70,50 @@ func ParsePath(s string) (Path, error) {
 		}
 	}
 	return Path{s}, nil
+}
+
+// ordinary reports that s is a path of which nothing remains to be checked: at
+// most MaxElem bytes of printable ASCII without backslash, no slash at either end
+// or beside another, no element that begins with a dot. Most names are; false
+// means only that ParsePath has to look at each byte. It looks at eight at a time,
+// which is what makes checking a name cheaper than looking it up.
+func ordinary(s string) bool {
+	const (
+		ones = 0x0101010101010101
+		high = 0x80 * ones
+		fill = 0x7f * ones // carries into the high bit of every byte but 0
+	)
+	n := len(s)
+	if n < 8 || n > MaxElem || s[0] == '/' || s[0] == '.' || s[n-1] == '/' {
+		return false
+	}
+	before := uint64(0) // 0x80 if the byte before the word is a slash
+	for i := 0; ; i += 8 {
+		if i+8 > n {
+			if i == n {
+				return true
+			}
+			i, before = n-8, 0 // bytes seen twice, and pairs with them
+		}
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		if w&high != 0 {
+			return false
+		}
+		// With no high bit set in w, adding never carries from byte to byte.
+		control := ^(w + 0x60*ones) | (w + ones) // under 0x20, or 0x7f
+		slash := ^((w ^ '/'*ones) + fill) & high
+		dot := ^((w ^ '.'*ones) + fill)
+		backslash := ^((w ^ '\\'*ones) + fill)
+		after := slash<<8 | before // where the byte before is a slash
+		if (control|backslash|after&(slash|dot))&high != 0 {
+			return false
+		}
+		before = slash >> 56
+		if i+8 == n {
+			return true
+		}
+	}
 }
 
 // MustPath is [ParsePath] for names in source code; it panics on an error.
