@@ -34,7 +34,7 @@ func parseOp(name string) (policyfs.Op, error) {
 
 type explainCmd struct {
 	Op   string   `arg:"" help:"read, stat, list, create, write, remove, remove_tree or move_tree."`
-	Path []string `arg:"" help:"The files. They need not exist."`
+	Path []string `arg:"" help:"The files. They need not exist: names are judged, not what is there."`
 }
 
 // A verdict is one answer of explain.

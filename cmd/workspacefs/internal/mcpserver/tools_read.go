@@ -52,7 +52,7 @@ func (s *Server) addReadTools() {
 	}, stat)
 	tool(s, &mcp.Tool{
 		Name:        "explain",
-		Description: "Say whether an operation on a path would be allowed, by which rule, and what would allow it. Changes nothing; the path need not exist.",
+		Description: "Say whether an operation on a path would be allowed, by which rule, and what would allow it. Changes nothing; the path need not exist: its name is judged, not what is there.",
 		Annotations: readOnly("Explain a permission"),
 	}, explain)
 }
