@@ -722,6 +722,25 @@ func TestRemoveAllPlans(t *testing.T) {
 		if got, err := b.content("W/d/sub/late"); got != "late" {
 			t.Errorf("%s: something new was removed: %v", kind, err)
 		}
+		// What is no longer of the kind that was planned stays.
+		b = newBox(t, kind)
+		b.file("W/d/sub/g", "")
+		b.open()
+		s = newSpy(b.w)
+		opened := 0
+		s.fault = func(method string, name provider.Path) error {
+			if method == "Open" && name.String() == "d/sub" {
+				if opened++; opened == 2 { // the plan is made, its act begins
+					b.must(b.w.Remove(t.Context(), provider.MustPath("d/sub/g")))
+					b.must(b.w.Mkdir(t.Context(), provider.MustPath("d/sub/g"), 0o755))
+				}
+			}
+			return nil
+		}
+		f = policyfs.New(namespace.Workspace(s), policyfs.Options{Policy: compile(t, spec)})
+		if err := f.RemoveAll("/d"); !errors.Is(err, syscall.EISDIR) {
+			t.Errorf("%s: a file that has become a directory: %v (opened %d times)", kind, err, opened)
+		}
 		// A directory that has become a link is not gone through.
 		b = newBox(t, kind)
 		b.file("W/d/sub/g", "")

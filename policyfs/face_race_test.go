@@ -33,6 +33,19 @@ func (movablePolicy) Check(r policyfs.Request) policyfs.Decision {
 	return policyfs.Decision{Allow: true, Rule: "free"}
 }
 
+// slowRename is a provider whose renames give way first, so that what the lock
+// does not hold back gets between a plan and its act.
+type slowRename struct{ provider.Provider }
+
+func (p *slowRename) Rename(ctx context.Context, oldname, newname provider.Path, opts provider.RenameOptions) error {
+	if !opts.NotDir {
+		for range 10 {
+			runtime.Gosched()
+		}
+	}
+	return p.Provider.Rename(ctx, oldname, newname, opts)
+}
+
 var lockedPath = namespace.MustParse("/cfg/locked")
 
 // TestPublishDuringMove publishes files, directories and renamed files into a
@@ -50,6 +63,7 @@ func TestPublishDuringMove(t *testing.T) {
 				b.file("W/src/"+name, name)
 			}
 			b.open()
+			b.w = &slowRename{b.w}
 			// Two values that know nothing of each other share the lock.
 			publisher := policyfs.New(namespace.Workspace(b.w), policyfs.Options{Policy: movablePolicy{}})
 			mover := policyfs.New(namespace.Workspace(b.w), policyfs.Options{Policy: movablePolicy{}})
@@ -79,7 +93,8 @@ func TestPublishDuringMove(t *testing.T) {
 			})
 			published := 0
 			deadline := time.Now().Add(time.Minute)
-			met := func() bool { return published > 0 && moves.Load() > 0 && refused.Load() > 0 }
+			enough := int64(scale(50, 200, 2000))
+			met := func() bool { return published > 0 && moves.Load() >= enough && refused.Load() > 0 }
 			for i := 0; i < total || !met() && time.Now().Before(deadline); i++ {
 				var err error
 				switch i % 4 {
