@@ -3,13 +3,15 @@ package policyfs_test
 import (
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 )
 
 // diffGenerator makes random scripts. Names are few, so that operations meet.
 type diffGenerator struct {
 	rand  *rand.Rand
-	known []string // names that the script has used, to be used again
+	known []string          // names that the script has used, to be used again
+	open  [diffSlots]string // the flags of what may be open
 }
 
 // diffWeights says how often an operation comes.
@@ -28,13 +30,13 @@ var diffWeights = []struct {
 // others would be refused for want of one.
 func (g *diffGenerator) script(n int) []diffStep {
 	const growing = 15
-	g.known = nil
+	g.known, g.open = nil, [diffSlots]string{}
 	total := 0
 	for _, w := range diffWeights {
 		total += w.weight
 	}
 	steps := make([]diffStep, n)
-	for i := range steps {
+	for i := 0; i < n; i++ {
 		if i < growing {
 			steps[i] = g.step(g.one("mkdirall", "mkdirall", "mkdir", "writefile", "writefile", "open"))
 			continue
@@ -45,6 +47,12 @@ func (g *diffGenerator) script(n int) []diffStep {
 				steps[i] = g.step(w.op)
 				break
 			}
+		}
+		if steps[i].op == "read" && i+1 < n && !g.chance(3) {
+			// Writing leaves the position at the end, mostly, with nothing to read.
+			steps[i+1] = steps[i]
+			steps[i] = diffStep{op: "seek", slot: steps[i].slot, n: g.rand.Int64N(20), letter: 'a'}
+			i++
 		}
 	}
 	return steps
@@ -60,14 +68,14 @@ func (g *diffGenerator) step(op string) diffStep {
 	for _, field := range diffShapes[op] {
 		switch field {
 		case 's':
-			s.slot = g.rand.IntN(diffSlots)
+			s.slot = g.slot(op)
 		case 'n':
 			s.name = g.name(op)
 		case 't':
 			s.to = g.to(op)
 		case 'f':
 			s.flags = g.flags(op)
-			if op == "open" && !strings.HasSuffix(s.name, "f") && !strings.HasSuffix(s.name, "g") && !g.chance(3) {
+			if op == "open" && !isFileName(s.name) && !g.chance(3) {
 				s.flags = "RDONLY" // a directory, it seems
 			}
 		case 'o':
@@ -80,7 +88,42 @@ func (g *diffGenerator) step(op string) diffStep {
 			s.letter, s.size = byte('a'+g.rand.IntN(26)), g.size()
 		}
 	}
+	switch op {
+	case "open":
+		g.open[s.slot] = s.flags
+	case "close":
+		if !g.chance(5) { // some go on to use what is closed
+			g.open[s.slot] = ""
+		}
+	case "remove", "removeall", "rename", "move":
+		if !g.chance(4) {
+			g.known = slices.DeleteFunc(g.known, func(name string) bool { return name == s.name })
+		}
+	}
 	return s
+}
+
+// slot is any, at times, or one that may hold what the operation is for.
+func (g *diffGenerator) slot(op string) int {
+	slot := g.rand.IntN(diffSlots)
+	if op == "open" || g.chance(10) {
+		return slot
+	}
+	suits := func(flags string) bool { return flags != "" }
+	switch op {
+	case "write", "writeat", "writestring", "truncate":
+		suits = func(flags string) bool { return strings.Contains(flags, "WR") }
+	case "read", "readat":
+		suits = func(flags string) bool { return flags != "" && !strings.Contains(flags, "WRONLY") }
+	case "readdir", "readdirnames", "entries":
+		suits = func(flags string) bool { return flags == "RDONLY" }
+	}
+	for i := range diffSlots {
+		if k := (slot + i) % diffSlots; suits(g.open[k]) {
+			return k
+		}
+	}
+	return slot
 }
 
 // plain is a name that the script has used before, as often as not, or a new one.
@@ -89,6 +132,9 @@ func (g *diffGenerator) plain(op string) string {
 		name := g.known[g.rand.IntN(len(g.known))]
 		if up := strings.LastIndexByte(name, '/'); up > 0 && (op == "walk" || op == "use" || g.chance(6)) {
 			return name[:up]
+		}
+		if (op == "open" || op == "writefile" || op == "readfile") && !isFileName(name) && g.chance(2) {
+			return name + g.one("/f", "/f", "/g")
 		}
 		return name
 	}
@@ -99,6 +145,11 @@ func (g *diffGenerator) plain(op string) string {
 		g.known[g.rand.IntN(len(g.known))] = name
 	}
 	return name
+}
+
+// isFileName reports whether the generator calls files so.
+func isFileName(name string) bool {
+	return strings.HasSuffix(name, "f") || strings.HasSuffix(name, "g")
 }
 
 // fresh is a name of one to four elements: directories are called a, b and c,
@@ -126,7 +177,7 @@ func (g *diffGenerator) fresh(op string) string {
 
 // name is a plain name, mostly, or another spelling, or what is no name.
 func (g *diffGenerator) name(op string) string {
-	if op == "use" && !g.chance(4) {
+	if op == "use" && !g.chance(6) {
 		return "/"
 	}
 	name := g.plain(op)
@@ -189,7 +240,7 @@ func (g *diffGenerator) flags(op string) string {
 	case "move":
 		return g.one("none", "noreplace", "noreplace", "notdir", "noreplace|notdir")
 	case "writefile":
-		return g.one("none", "none", "absent", "match", "match", "stale")
+		return g.one("none", "none", "none", "none", "absent", "match", "match", "stale")
 	}
 	if g.chance(2) {
 		return g.one("RDONLY", "RDONLY", "RDWR|CREATE", "RDWR|CREATE|TRUNC", "WRONLY|CREATE|APPEND", "RDWR|CREATE|APPEND", "RDWR")
