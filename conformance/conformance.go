@@ -107,8 +107,8 @@ func Run(t *testing.T, h Harness) {
 	if h.New == nil && h.NewWith == nil {
 		t.Fatal("conformance: the Harness has neither New nor NewWith")
 	}
-	runAll(t, h.Known, requirements(), func(t testing.TB, r requirement[*probe]) outcome {
-		return examine(t, h, r, ordinaryPatience)
+	runAll(t, h.Known, requirements(), func(t testing.TB, r requirement[*probe], patience patience) outcome {
+		return examine(t, h, r, patience)
 	})
 }
 
@@ -116,16 +116,18 @@ func Run(t *testing.T, h Harness) {
 const sometimes = "sometimes"
 
 // runAll runs reqs in subtests, holds them against known and prints the counts.
-func runAll[C any](t *testing.T, known map[string]string, reqs []requirement[C], examine func(testing.TB, requirement[C]) outcome) {
+func runAll[C any](t *testing.T, known map[string]string, reqs []requirement[C], examine func(testing.TB, requirement[C], patience) outcome) {
 	t.Helper()
 	for _, id := range unknownIDs(known, reqs) {
 		t.Errorf("Known names %q, which is no requirement", id)
 	}
 	var sum summary
+	patience := ordinaryPatience
 	for _, r := range reqs {
 		t.Run(r.id, func(t *testing.T) {
 			t.Helper()
-			out := examine(t, r)
+			out := examine(t, r, patience)
+			patience = patience.after(out)
 			reason, isKnown := known[r.id]
 			sum.add(r.id, out, isKnown)
 			if failure, skip := rule(r.id, out, reason, isKnown); failure != "" {

@@ -9,7 +9,7 @@ import (
 
 // Examined is the outcome of one requirement, for tests of the suite itself.
 type Examined struct {
-	Fails, NotApplicable          bool
+	Fails, NotApplicable, Hung    bool
 	Report, Expected, Got, Reason string
 	Unclaimed                     []string
 }
@@ -28,9 +28,14 @@ func Examine(t testing.TB, h Harness, id string, call time.Duration) Examined {
 
 func examined(out outcome) Examined {
 	return Examined{
-		Fails: out.verdict == fails, NotApplicable: out.verdict == notApplicable,
+		Fails: out.verdict == fails, NotApplicable: out.verdict == notApplicable, Hung: out.hung,
 		Report: out.report, Expected: out.expected, Got: out.got, Reason: out.reason, Unclaimed: out.unclaimed,
 	}
+}
+
+// CallPatience is how long a call may take after a check that hung, or did not.
+func CallPatience(hung bool) time.Duration {
+	return ordinaryPatience.after(outcome{hung: hung}).call
 }
 
 // ExamineFs runs one requirement of RunFs without failing t when it does not

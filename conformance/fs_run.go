@@ -35,8 +35,8 @@ func fsRequirements() []requirement[*fsProbe] {
 // [Harness.Known], an unexpected pass and an unknown ID fail.
 func RunFs(t *testing.T, newFs func(t testing.TB) afero.Fs, known map[string]string) {
 	t.Helper()
-	runAll(t, known, fsRequirements(), func(t testing.TB, r requirement[*fsProbe]) outcome {
-		return examineFs(t, newFs, r, ordinaryPatience)
+	runAll(t, known, fsRequirements(), func(t testing.TB, r requirement[*fsProbe], patience patience) outcome {
+		return examineFs(t, newFs, r, patience)
 	})
 }
 

@@ -27,6 +27,7 @@ type outcome struct {
 	expected  string   // fails
 	got       string   // fails
 	unclaimed []string // promises that hold without being claimed
+	hung      bool     // fails because the patience was over
 }
 
 // patience says when a check is taken for hung.
@@ -38,6 +39,19 @@ type patience struct {
 // ordinaryPatience is generous: a loaded machine under the race detector must
 // not look like a hang.
 var ordinaryPatience = patience{call: 30 * time.Second, check: 3 * time.Minute}
+
+// hastyCall is the patience with the calls of a provider that hung before: with
+// more, a provider that hangs in many checks would reach the time limit of go
+// test, which prints none of the reports.
+const hastyCall = time.Second
+
+// after is the patience with the checks that follow one that ended in out.
+func (p patience) after(out outcome) patience {
+	if out.hung {
+		p.call = min(p.call, hastyCall)
+	}
+	return p
+}
 
 // trial runs one check on a goroutine of its own, so that a check that hangs,
 // panics or fails half way ends in a report. The goroutine of the test stays
@@ -93,7 +107,9 @@ func (tr *trial) run(statement, id string, check func(), patience patience) outc
 			} else {
 				continue
 			}
-			return tr.outcome(id, statement)
+			out := tr.outcome(id, statement)
+			out.hung = true
+			return out
 		}
 	}
 }
