@@ -606,6 +606,12 @@ func renameMutants() []mutant {
 			}
 			return m.Provider.Rename(ctx, from, to, o)
 		})},
+		{name: "Rename looks for a name below itself first", seenIn: "diskfs, before the differential test", kills: "RENAME-a-directory-into-itself", wrap: rename(func(m *mutated, ctx ctxT, from, to pathT, o renameT) error {
+			if from != to && from.Contains(to) && isDir(ctx, m.mem, from) && exists(ctx, m.mem, to.Parent()) {
+				return syscall.EINVAL
+			}
+			return m.Provider.Rename(ctx, from, to, o)
+		})},
 		{name: "Rename into a missing directory loses the source", seenIn: "hackpadfs HP-04", kills: "RENAME-to-a-missing-directory", wrap: rename(func(m *mutated, ctx ctxT, from, to pathT, o renameT) error {
 			err := m.Provider.Rename(ctx, from, to, o)
 			if errors.Is(err, fs.ErrNotExist) && !exists(ctx, m.mem, to.Parent()) {

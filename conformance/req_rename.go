@@ -16,7 +16,7 @@ func renameRequirements() []requirement[*probe] {
 		{"RENAME-a-subtree", "Rename of a directory moves everything below it.", needWrite, renameSubtree},
 		{"RENAME-over-a-directory", "Rename over an existing directory, empty or not, is fs.ErrExist, and nothing is changed.", needWrite, renameOverDir},
 		{"RENAME-a-directory-over-a-file", "Rename of a directory over a file is syscall.ENOTDIR, and nothing is changed.", needWrite, renameDirOverFile},
-		{"RENAME-a-directory-into-itself", "Rename of a directory below itself is syscall.EINVAL, and nothing is changed.", needWrite, renameIntoSelf},
+		{"RENAME-a-directory-into-itself", "Rename of a directory to a name below itself is syscall.EINVAL, of an existing directory there fs.ErrExist, and nothing is changed.", needWrite, renameIntoSelf},
 		{"RENAME-onto-its-own-parent", "Rename onto a directory that holds the old name is fs.ErrExist, and nothing is changed.", needWrite, renameOntoParent},
 		{"RENAME-a-missing-name", "Rename of a missing name is fs.ErrNotExist, whatever is at the new one, and nothing is changed.", needWrite, renameMissing},
 		{"RENAME-to-a-missing-directory", "Rename into a missing directory is fs.ErrNotExist; the source stays and nothing is created.", needWrite, renameToMissing},
@@ -92,6 +92,10 @@ func renameIntoSelf(c *probe) {
 			c.fails(c.rename("a", to), fmt.Sprintf("Rename(\"a\", %q)", to), syscall.EINVAL)
 		}
 		c.fails(c.rename("a/b", "a/b/new"), `Rename("a/b", "a/b/new")`, syscall.EINVAL)
+		c.fails(c.rename("a", "a/f"), `Rename("a", "a/f") of a file there`, syscall.EINVAL)
+		for _, to := range []string{"a/b", "a/b/c"} { // os.Rename looks for a directory at the new name first
+			c.fails(c.rename("a", to), fmt.Sprintf("Rename(\"a\", %q) of a directory there", to), fs.ErrExist)
+		}
 	})
 	c.ok(c.rename("a", "ab")) // a common prefix is not "below"
 	c.ok(c.rename("ab", "a"))
