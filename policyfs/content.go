@@ -105,7 +105,11 @@ func (v *view) writeTarget(t *target, data []byte, opts provider.ReplaceOptions)
 		}
 	}
 	opts.Perm &= fs.ModePerm
-	defer lockShared(t.Provider).unlock()
+	lock, err := lockShared(v.fs.context(), t.Provider)
+	if err != nil {
+		return provider.Digest{}, err
+	}
+	defer lock.unlock()
 	digest, err := v.replace(t, data, opts)
 	if v.fs.opts.CreateParents && isNotExist(err) && !match {
 		if err := v.makeParents(t, 0o777); err != nil {

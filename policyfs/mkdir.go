@@ -30,8 +30,12 @@ func (f *FS) mkdir(name string, perm fs.FileMode) error {
 }
 
 func (v *view) mkdirTarget(t *target, perm fs.FileMode) error {
-	defer lockShared(t.Provider).unlock()
-	err := t.Provider.Mkdir(v.fs.context(), t.rel(), perm&fs.ModePerm)
+	lock, err := lockShared(v.fs.context(), t.Provider)
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
+	err = t.Provider.Mkdir(v.fs.context(), t.rel(), perm&fs.ModePerm)
 	if v.fs.opts.CreateParents && errors.Is(err, fs.ErrNotExist) {
 		if err := v.makeParents(t, perm); err != nil {
 			return err
@@ -75,7 +79,11 @@ func (v *view) mkdirAllTarget(t *target, perm fs.FileMode) error {
 	if t.traverse {
 		return v.mustExist(t)
 	}
-	defer lockShared(t.Provider).unlock()
+	lock, err := lockShared(v.fs.context(), t.Provider)
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
 	return v.makeAll(t.Target, perm)
 }
 

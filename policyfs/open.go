@@ -121,7 +121,11 @@ func (v *view) openTarget(t *target, opts provider.OpenOptions) (provider.File, 
 		}
 		return nil, err
 	}
-	defer lockShared(t.Provider).unlock()
+	lock, err := lockShared(v.fs.context(), t.Provider)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.unlock()
 	pf, err := t.Provider.Open(v.fs.context(), t.rel(), opts)
 	if opts.Create && v.fs.opts.CreateParents && errors.Is(err, fs.ErrNotExist) {
 		if perr := v.makeParents(t, 0o777); perr != nil {

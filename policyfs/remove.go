@@ -43,7 +43,11 @@ func (f *FS) resolveRemoval(name string) (view, target, error) {
 
 // removeOne removes one object under the structure lock.
 func (v *view) removeOne(t *target) error {
-	defer lockShared(t.Provider).unlock()
+	lock, err := lockShared(v.fs.context(), t.Provider)
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
 	return t.Provider.Remove(v.fs.context(), t.rel())
 }
 
@@ -85,7 +89,11 @@ func (v *view) removeTree(t *target) error {
 	if err := v.treeAllowed(t); err != nil {
 		return err
 	}
-	defer lockTree(t.Provider).unlock()
+	lock, err := lockTree(v.fs.context(), t.Provider)
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
 	p, err := v.planTree(t.Target, OpRemoveTree, func(at *namespace.Target, _ bool) *DeniedError {
 		if d := v.allowed(OpRemove, at); !d.Allow {
 			return &DeniedError{Op: OpRemove, Path: at.Path, Rule: d.Rule}

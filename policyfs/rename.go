@@ -107,8 +107,12 @@ func (m *move) renameShared(opts provider.RenameOptions) error {
 		}
 		return syscall.EISDIR // on to moveTree
 	}
-	defer lockShared(m.from.Provider).unlock()
-	err := m.from.Provider.Rename(m.v.fs.context(), m.from.rel(), m.to.rel(), opts)
+	lock, err := lockShared(m.v.fs.context(), m.from.Provider)
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
+	err = m.from.Provider.Rename(m.v.fs.context(), m.from.rel(), m.to.rel(), opts)
 	if m.v.fs.opts.CreateParents && isNotExist(err) {
 		info, serr := m.from.Provider.Stat(m.v.fs.context(), m.from.rel())
 		switch {
@@ -135,8 +139,12 @@ func (m *move) moveTree() error {
 	if m.belowItself() {
 		return m.intoItself()
 	}
-	defer lockTree(m.from.Provider).unlock()
-	_, err := v.planTree(m.from.Target, OpMoveTree, func(at *namespace.Target, _ bool) *DeniedError {
+	lock, err := lockTree(v.fs.context(), m.from.Provider)
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
+	_, err = v.planTree(m.from.Target, OpMoveTree, func(at *namespace.Target, _ bool) *DeniedError {
 		return m.descendant(at)
 	})
 	if err != nil {

@@ -55,7 +55,11 @@ func (f *FS) seedOne(v *view, file SeedFile) error {
 	if err != nil {
 		return err
 	}
-	defer lockShared(t.Provider).unlock()
+	lock, err := lockShared(f.context(), t.Provider)
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
 	if err := seedParents(f.context(), t); err != nil {
 		return err
 	}

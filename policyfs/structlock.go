@@ -1,7 +1,9 @@
 package policyfs
 
 import (
+	"context"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/workspacefs/workspacefs/provider"
@@ -12,53 +14,34 @@ import (
 // or removes a tree holds it exclusively from plan to act. Without it a file
 // published into a directory that another call of the agent renames meanwhile
 // lands at a name where the policy would have refused it.
+//
+// It is no sync.RWMutex, because whoever waits for it must stop when its context
+// is done: storage may be slow, and one slow write would hold up everything else
+// as soon as a tree operation waits for it. The lock is granted in the order in
+// which it was asked for. structLocks.mu guards all of it.
 type structLock struct {
-	sync.RWMutex
-	users int // operations that hold or want it; guarded by structLocks.mu
+	shared    int // operations that hold it shared
+	exclusive bool
+	queue     []*lockWaiter
+}
+
+// lockWaiter is an operation that waits for a structLock.
+type lockWaiter struct {
+	exclusive bool
+	granted   chan struct{} // closed when the lock is its
 }
 
 // structLocks finds the lock of a provider. It is state of the package, because
 // FS values over one provider that know nothing of each other must share it; it
 // holds an entry only while an operation is under way, so nothing is kept alive.
 var structLocks = struct {
-	mu   sync.Mutex // guards held and users; never held while waiting for a structLock
+	mu   sync.Mutex // guards everything here and in the locks; held for moments
 	held map[provider.Provider]*structLock
 	free []*structLock // at most maxFreeLocks, so that an operation allocates none
 }{held: map[provider.Provider]*structLock{}}
 
 // maxFreeLocks bounds the locks kept for the next operations.
 const maxFreeLocks = 64
-
-// acquire returns the lock of p, still unlocked, and counts the caller.
-func acquire(p provider.Provider) *structLock {
-	p = lockKey(p)
-	structLocks.mu.Lock()
-	defer structLocks.mu.Unlock()
-	l := structLocks.held[p]
-	if l == nil {
-		if n := len(structLocks.free); n > 0 {
-			l, structLocks.free = structLocks.free[n-1], structLocks.free[:n-1]
-		} else {
-			l = new(structLock)
-		}
-		structLocks.held[p] = l
-	}
-	l.users++
-	return l
-}
-
-// release forgets the lock of p with its last user.
-func release(p provider.Provider, l *structLock) {
-	p = lockKey(p)
-	structLocks.mu.Lock()
-	defer structLocks.mu.Unlock()
-	if l.users--; l.users == 0 {
-		delete(structLocks.held, p)
-		if len(structLocks.free) < maxFreeLocks {
-			structLocks.free = append(structLocks.free, l)
-		}
-	}
-}
 
 // lockKey returns p if it can be a map key. Providers whose values cannot be
 // compared share one lock, which is slower and never wrong.
@@ -71,31 +54,114 @@ func lockKey(p provider.Provider) provider.Provider {
 
 // heldLock is a lock that an operation holds; unlock releases it.
 type heldLock struct {
-	p         provider.Provider
+	key       provider.Provider
 	l         *structLock
 	exclusive bool
 }
 
-// lockShared locks the structure of p for an operation on one name.
-func lockShared(p provider.Provider) heldLock {
-	l := acquire(p)
-	l.RLock()
-	return heldLock{p, l, false}
+// lockShared locks the structure of p for an operation on one name. It fails only
+// with the error of ctx.
+func lockShared(ctx context.Context, p provider.Provider) (heldLock, error) {
+	return lockStruct(ctx, p, false)
 }
 
-// lockTree locks the structure of p for an operation on a tree.
-func lockTree(p provider.Provider) heldLock {
-	l := acquire(p)
-	l.Lock()
-	return heldLock{p, l, true}
+// lockTree locks the structure of p for an operation on a tree. It fails only with
+// the error of ctx.
+func lockTree(ctx context.Context, p provider.Provider) (heldLock, error) {
+	return lockStruct(ctx, p, true)
+}
+
+func lockStruct(ctx context.Context, p provider.Provider, exclusive bool) (heldLock, error) {
+	h := heldLock{key: lockKey(p), exclusive: exclusive}
+	w := h.ask()
+	if w == nil {
+		return h, nil
+	}
+	select {
+	case <-w.granted:
+		return h, nil
+	case <-ctx.Done():
+		h.abandon(w)
+		return heldLock{}, ctx.Err()
+	}
+}
+
+// ask takes the lock, or queues for it and returns the waiter.
+func (h *heldLock) ask() *lockWaiter {
+	structLocks.mu.Lock()
+	defer structLocks.mu.Unlock()
+	l := structLocks.held[h.key]
+	if l == nil {
+		if n := len(structLocks.free); n > 0 {
+			l, structLocks.free = structLocks.free[n-1], structLocks.free[:n-1]
+		} else {
+			l = new(structLock)
+		}
+		structLocks.held[h.key] = l
+	}
+	h.l = l
+	if len(l.queue) == 0 && l.take(h.exclusive) {
+		return nil
+	}
+	w := &lockWaiter{h.exclusive, make(chan struct{})}
+	l.queue = append(l.queue, w)
+	return w
+}
+
+// take makes the caller a holder, if those there are leave room for it.
+func (l *structLock) take(exclusive bool) bool {
+	if l.exclusive || exclusive && l.shared > 0 {
+		return false
+	}
+	if exclusive {
+		l.exclusive = true
+	} else {
+		l.shared++
+	}
+	return true
 }
 
 // unlock releases the lock.
 func (h heldLock) unlock() {
+	structLocks.mu.Lock()
+	defer structLocks.mu.Unlock()
+	h.give()
+}
+
+// give releases the lock and settles what follows. structLocks.mu is held.
+func (h heldLock) give() {
 	if h.exclusive {
-		h.l.Unlock()
+		h.l.exclusive = false
 	} else {
-		h.l.RUnlock()
+		h.l.shared--
 	}
-	release(h.p, h.l)
+	h.settle()
+}
+
+// settle grants the lock to those who are next, and forgets it when nobody is
+// left. structLocks.mu is held.
+func (h heldLock) settle() {
+	l := h.l
+	for len(l.queue) > 0 && l.take(l.queue[0].exclusive) {
+		close(l.queue[0].granted)
+		l.queue = slices.Delete(l.queue, 0, 1)
+	}
+	if l.shared == 0 && !l.exclusive { // then nobody waits either
+		delete(structLocks.held, h.key)
+		if len(structLocks.free) < maxFreeLocks {
+			structLocks.free = append(structLocks.free, l)
+		}
+	}
+}
+
+// abandon ends the wait of w, which may just have been granted the lock.
+func (h heldLock) abandon(w *lockWaiter) {
+	structLocks.mu.Lock()
+	defer structLocks.mu.Unlock()
+	if i := slices.Index(h.l.queue, w); i >= 0 {
+		h.l.queue = slices.Delete(h.l.queue, i, i+1)
+		h.settle()
+	} else {
+		h.give()
+	}
 }
