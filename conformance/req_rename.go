@@ -92,14 +92,16 @@ func renameIntoSelf(c *probe) {
 			c.fails(c.rename("a", to), fmt.Sprintf("Rename(\"a\", %q)", to), syscall.EINVAL)
 		}
 		c.fails(c.rename("a/b", "a/b/new"), `Rename("a/b", "a/b/new")`, syscall.EINVAL)
-		c.fails(c.rename("a", "a/f"), `Rename("a", "a/f") of a file there`, syscall.EINVAL)
-		for _, to := range []string{"a/b", "a/b/c"} { // os.Rename looks for a directory at the new name first
-			c.fails(c.rename("a", to), fmt.Sprintf("Rename(\"a\", %q) of a directory there", to), fs.ErrExist)
-		}
+		c.fails(c.rename("a", "a/f"), `Rename("a", "a/f") onto a file there`, syscall.EINVAL)
 	})
 	c.ok(c.rename("a", "ab")) // a common prefix is not "below"
 	c.ok(c.rename("ab", "a"))
 	c.holdsContent("a/b/c/g", "y")
+	c.unchanged(".", func() {
+		for _, to := range []string{"a/b", "a/b/c"} { // os.Rename looks for a directory at the new name first
+			c.fails(c.rename("a", to), fmt.Sprintf("Rename(\"a\", %q) onto a directory there", to), fs.ErrExist)
+		}
+	})
 }
 
 func renameOntoParent(c *probe) {
