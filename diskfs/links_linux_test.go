@@ -125,6 +125,9 @@ func checkLink(t *testing.T, m mode, op operation, parent, name, target string) 
 	if strings.HasSuffix(name, "link") {
 		want = op.last
 	}
+	if op.name == "rename-directory-to" && name == "dir/link" {
+		want = syscall.EINVAL // below itself, which is said before what is there
+	}
 	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
 		t.Errorf("%s %s (link to %s): %v, want %v", op.name, name, target, err, want)
 	}
