@@ -56,7 +56,9 @@ func (l *Live) Namespace() (*Namespace, error) {
 }
 
 // SourceFunc is a function as a Source, for callers that choose the table for
-// each operation. A nil SourceFunc denies everything.
+// each operation. It must return the same Namespace as long as nothing has
+// changed: walks and searches ask again on their way, and end when they get another
+// one. A nil SourceFunc denies everything.
 type SourceFunc func() (*Namespace, error)
 
 // Namespace calls f. What f returns besides an error is not passed on with it,

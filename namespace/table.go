@@ -76,6 +76,12 @@ type node struct {
 // ([Namespace.Dir]), the root, only when something is mounted at "/workspace".
 // It does not take ownership: Close closes nothing.
 //
+// One Provider mounted at several places is known to be one ([Namespace.Aliases]).
+// New looks at nothing else that mounts may have in common: where two Providers
+// serve the same storage, or one a part of the other's, each object has two names,
+// and rights and rules about one say nothing about the other. [FromGrants] sees to
+// that for directories of the host.
+//
 // Errors are [provider.ErrPath] for a mount point that is not absolute or that
 // [Parse] refuses, and [fs.ErrInvalid] for no mounts at all, a nil Provider, an
 // unknown Access, two mounts at one place, two Providers of a type whose values
