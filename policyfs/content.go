@@ -105,7 +105,7 @@ func (v *view) writeTarget(t *target, data []byte, opts provider.ReplaceOptions)
 		}
 	}
 	opts.Perm &= fs.ModePerm
-	lock, err := lockShared(v.fs.context(), t.Provider)
+	lock, err := v.lockShared(t)
 	if err != nil {
 		return provider.Digest{}, err
 	}

@@ -30,7 +30,7 @@ func (f *FS) mkdir(name string, perm fs.FileMode) error {
 }
 
 func (v *view) mkdirTarget(t *target, perm fs.FileMode) error {
-	lock, err := lockShared(v.fs.context(), t.Provider)
+	lock, err := v.lockShared(t)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (v *view) mkdirAllTarget(t *target, perm fs.FileMode) error {
 	if t.traverse {
 		return v.mustExist(t)
 	}
-	lock, err := lockShared(v.fs.context(), t.Provider)
+	lock, err := v.lockShared(t)
 	if err != nil {
 		return err
 	}

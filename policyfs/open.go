@@ -121,7 +121,7 @@ func (v *view) openTarget(t *target, opts provider.OpenOptions) (provider.File, 
 		}
 		return nil, err
 	}
-	lock, err := lockShared(v.fs.context(), t.Provider)
+	lock, err := v.lockShared(t)
 	if err != nil {
 		return nil, err
 	}

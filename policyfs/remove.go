@@ -43,7 +43,7 @@ func (f *FS) resolveRemoval(name string) (view, target, error) {
 
 // removeOne removes one object under the structure lock.
 func (v *view) removeOne(t *target) error {
-	lock, err := lockShared(v.fs.context(), t.Provider)
+	lock, err := v.lockShared(t)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (v *view) removeTree(t *target) error {
 	if err := v.treeAllowed(t); err != nil {
 		return err
 	}
-	lock, err := lockTree(v.fs.context(), t.Provider)
+	lock, err := v.lockTree(t)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (m *move) renameShared(opts provider.RenameOptions) error {
 		}
 		return syscall.EISDIR // on to moveTree
 	}
-	lock, err := lockShared(m.v.fs.context(), m.from.Provider)
+	lock, err := m.v.lockShared(&m.from, &m.to)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (m *move) moveTree() error {
 	if m.belowItself() {
 		return m.intoItself()
 	}
-	lock, err := lockTree(v.fs.context(), m.from.Provider)
+	lock, err := v.lockTree(&m.from, &m.to)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,8 @@ func (f *FS) seedOne(v *view, file SeedFile) error {
 	if err != nil {
 		return err
 	}
-	lock, err := lockShared(f.context(), t.Provider)
+	// Exclusively for a pin: what is under way was judged without it.
+	lock, err := lockStruct(f.context(), t.Provider, file.ReadOnly)
 	if err != nil {
 		return err
 	}
@@ -118,6 +119,47 @@ func (s *seedSet) readOnly(p namespace.Path) bool {
 	}
 	_, ok := s.paths[foldPath(p)]
 	return ok
+}
+
+// lockShared locks the structure for an operation on one name, or the two of a
+// rename. What became a read-only starter file since it was judged is refused.
+func (v *view) lockShared(targets ...*target) (heldLock, error) {
+	lock, err := lockStruct(v.fs.context(), targets[0].Provider, false)
+	if err != nil {
+		return lock, err
+	}
+	return lock, v.judgeSeeds(lock, targets, false)
+}
+
+// lockTree is lockShared for an operation on a tree, of which nothing may be a
+// read-only starter file.
+func (v *view) lockTree(targets ...*target) (heldLock, error) {
+	lock, err := lockStruct(v.fs.context(), targets[0].Provider, true)
+	if err != nil {
+		return lock, err
+	}
+	return lock, v.judgeSeeds(lock, targets, true)
+}
+
+// judgeSeeds brings the snapshot's starter files up to date, which do not change
+// while the lock is held. It releases the lock when it refuses.
+func (v *view) judgeSeeds(lock heldLock, targets []*target, tree bool) error {
+	seed := v.fs.seeds.Load()
+	if seed == v.seed {
+		return nil
+	}
+	v.seed = seed
+	for _, t := range targets {
+		switch {
+		case seed.readOnly(t.Path):
+			lock.unlock()
+			return &DeniedError{Op: OpWrite, Path: t.Path, Rule: "read-only starter file"}
+		case tree && seed.below(t.Path):
+			lock.unlock()
+			return &DeniedError{Op: OpWrite, Path: t.Path, Rule: "read-only starter file below"}
+		}
+	}
+	return nil
 }
 
 // below reports whether a read-only starter file is at p or below it.

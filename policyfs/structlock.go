@@ -59,18 +59,8 @@ type heldLock struct {
 	exclusive bool
 }
 
-// lockShared locks the structure of p for an operation on one name. It fails only
-// with the error of ctx.
-func lockShared(ctx context.Context, p provider.Provider) (heldLock, error) {
-	return lockStruct(ctx, p, false)
-}
-
-// lockTree locks the structure of p for an operation on a tree. It fails only with
-// the error of ctx.
-func lockTree(ctx context.Context, p provider.Provider) (heldLock, error) {
-	return lockStruct(ctx, p, true)
-}
-
+// lockStruct locks the structure of p: shared for an operation on one name,
+// exclusively for one on a tree. It fails only with the error of ctx.
 func lockStruct(ctx context.Context, p provider.Provider, exclusive bool) (heldLock, error) {
 	h := heldLock{key: lockKey(p), exclusive: exclusive}
 	w := h.ask()
