@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -200,12 +199,5 @@ func (c *probe) read(name string) string {
 func (c *probe) readHandle(f provider.File) string {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<40))
 	c.ok(err)
-	return string(data)
-}
-
-// hostContent returns what a file of the host holds.
-func (c *probe) hostContent(path string) string {
-	data, err := os.ReadFile(path)
-	c.onHost(err)
 	return string(data)
 }

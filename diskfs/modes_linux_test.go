@@ -54,12 +54,6 @@ func (m mode) openDir(t testing.TB, dir string, opts diskfs.Options) opened {
 	return opened{p, dir}
 }
 
-// new opens a fresh directory.
-func (m mode) new(t testing.TB, opts diskfs.Options) opened {
-	t.Helper()
-	return m.openDir(t, t.TempDir(), opts)
-}
-
 // harness makes providers in fresh directories below base.
 func (m mode) harness(base string, opts diskfs.Options) conformance.Harness {
 	dirs := make(map[provider.Provider]string)

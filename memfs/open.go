@@ -194,7 +194,7 @@ func (f *file) Close() error {
 	}
 	if last := f.detach(); !last && f.access.write {
 		f.n.mu.Lock()
-		f.n.mu.Unlock()
+		f.n.mu.Unlock() //lint:ignore SA2001 to have waited is the purpose
 	}
 	return nil
 }

@@ -62,29 +62,26 @@ type attackRun struct {
 	c      attackCase
 	flavor flavor
 
-	spec       policyfs.Spec
-	custom     policyfs.Policy // instead of spec
-	restrict   *policyfs.Spec  // denies on top of a preset
-	hasPolicy  bool
-	opts       policyfs.Options
-	mounts     []namespace.Mount
-	grants     []namespace.Grant
-	cwd        string
-	sub        string
-	seeds      []policyfs.SeedFile
-	sessions   map[string]string
-	ns         *namespace.Namespace
-	face       *policyfs.FS
-	fs         afero.Fs // face, or what a client wraps around it
-	sessionFS  map[string]*policyfs.FS
-	handles    map[string]afero.File
-	results    []attackResult
-	before     map[string]string // snapshots of host trees
-	mu         sync.Mutex
-	events     []policyfs.Event
-	started    time.Time
-	wrapper    func(provider.Provider) provider.Provider
-	rootCalled bool
+	spec      policyfs.Spec
+	custom    policyfs.Policy // instead of spec
+	hasPolicy bool
+	opts      policyfs.Options
+	mounts    []namespace.Mount
+	grants    []namespace.Grant
+	cwd       string
+	sub       string
+	seeds     []policyfs.SeedFile
+	sessions  map[string]string
+	ns        *namespace.Namespace
+	face      *policyfs.FS
+	fs        afero.Fs // face, or what a client wraps around it
+	sessionFS map[string]*policyfs.FS
+	handles   map[string]afero.File
+	results   []attackResult
+	before    map[string]string // snapshots of host trees
+	mu        sync.Mutex
+	events    []policyfs.Event
+	wrapper   func(provider.Provider) provider.Provider
 }
 
 // attackResult is what one call did.

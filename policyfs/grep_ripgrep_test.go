@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,8 +40,12 @@ func need(t testing.TB, program string) string {
 // goSource is the tree that searches are compared on.
 func goSource(t testing.TB) string {
 	t.Helper()
-	dir := filepath.Join(runtime.GOROOT(), "src")
-	if _, err := os.Stat(dir); err != nil {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	dir := filepath.Join(strings.TrimSpace(string(root)), "src")
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
+	if err != nil {
 		if os.Getenv("WORKSPACEFS_REQUIRE_ALL") == "1" {
 			t.Fatalf("the source of the Go distribution is required and missing")
 		}

@@ -275,7 +275,7 @@ var handleKinds = []struct {
 
 // handleCall calls one method of a handle by reflection, with arguments that make
 // it do something.
-func handleCall(h afero.File, method reflect.Method) (error, string) {
+func handleCall(h afero.File, method reflect.Method) (string, error) {
 	v := reflect.ValueOf(h).MethodByName(method.Name)
 	args := []reflect.Value{}
 	for i := range v.Type().NumIn() {
@@ -297,10 +297,10 @@ func handleCall(h afero.File, method reflect.Method) (error, string) {
 	out := v.Call(args)
 	last := out[len(out)-1]
 	if method.Name == "Name" {
-		return nil, last.String()
+		return last.String(), nil
 	}
 	err, _ := last.Interface().(error)
-	return err, fmt.Sprint(out[0])
+	return fmt.Sprint(out[0]), err
 }
 
 // TestHandleMatrix calls every method of afero.File and ReadDir on handles of
@@ -353,7 +353,7 @@ func TestHandleMatrix(t *testing.T) {
 					}
 					before := providerTree(t, b.w)
 					s.take()
-					err, out := handleCall(h, method)
+					out, err := handleCall(h, method)
 					calls, _ := s.take()
 					switch {
 					case method.Name == "Name":

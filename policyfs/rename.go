@@ -31,7 +31,6 @@ type move struct {
 	v        view
 	from, to target
 	opts     provider.RenameOptions
-	replace  bool // what is at the new name may be removed
 }
 
 func (f *FS) rename(oldname, newname string, opts provider.RenameOptions) error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/workspacefs/workspacefs/provider"
 )
@@ -16,16 +17,14 @@ func TestPortableElem(t *testing.T) {
 		"a<b", "a>b", "a:b", `a"b`, "a|b", "a?b", "a*b", "C:", ".env::$DATA", "nul:",
 		"CONIN$", "CONOUT$", "conin$.txt",
 	}
-	for _, device := range []string{"CON", "PRN", "AUX", "NUL"} {
-		refused = append(refused, device)
-	}
+	refused = append(refused, "CON", "PRN", "AUX", "NUL")
 	for _, port := range []string{"COM", "LPT"} {
 		for _, digit := range []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "\u00b9", "\u00b2", "\u00b3"} {
 			refused = append(refused, port+digit)
 		}
 	}
 	for _, elem := range slices.Clone(refused) {
-		if len(elem) >= 3 && len(elem) <= 5 && elem == strings.ToUpper(elem) && !strings.ContainsAny(elem, " .<>:\"|?*/\\\x00\xff") {
+		if len(elem) >= 3 && len(elem) <= 5 && elem == strings.ToUpper(elem) && utf8.ValidString(elem) && !strings.ContainsAny(elem, " .<>:\"|?*/\\\x00") {
 			refused = append(refused, strings.ToLower(elem), elem+".txt", strings.ToLower(elem)+".tar.gz", elem+" .txt", elem[:1]+strings.ToLower(elem[1:]))
 		}
 	}
