@@ -10,6 +10,22 @@ import (
 	"github.com/workspacefs/workspacefs/provider"
 )
 
+// A tree with a limit: what would exceed it is refused, and changes nothing.
+func ExampleNew() {
+	ctx := context.Background()
+	m := memfs.New(memfs.Options{MaxBytes: 1 << 10})
+	name := provider.MustPath("notes.txt")
+	fmt.Println(provider.WriteFile(ctx, m, name, []byte("hello"), 0))
+	err := provider.WriteFile(ctx, m, name, make([]byte, 1<<11), 0)
+	fmt.Println(errors.Is(err, provider.ErrQuota))
+	data, err := provider.ReadFile(ctx, m, name)
+	fmt.Println(string(data), err)
+	// Output:
+	// <nil>
+	// true
+	// hello <nil>
+}
+
 // A tree that is expensive to build is built once; each test changes a clone.
 func ExampleFS_Clone() {
 	ctx := context.Background()
