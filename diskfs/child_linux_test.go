@@ -75,6 +75,7 @@ func deny(name, e string) error {
 		"openat-tmpfile":  {unix.SYS_OPENAT, 2, unix.O_TMPFILE &^ unix.O_DIRECTORY},
 		"utimensat-empty": {unix.SYS_UTIMENSAT, 3, unix.AT_EMPTY_PATH},
 		"fsync":           {unix.SYS_FSYNC, -1, 0},
+		"pwrite64":        {unix.SYS_PWRITE64, -1, 0},
 		"statx":           {unix.SYS_STATX, -1, 0},
 		"flock":           {unix.SYS_FLOCK, -1, 0},
 	}

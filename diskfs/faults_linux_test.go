@@ -95,9 +95,10 @@ func TestNoInodes(t *testing.T) {
 // TestRestrictedFaults runs what needs a process of its own.
 func TestRestrictedFaults(t *testing.T) {
 	for name, c := range map[string]child{
-		"EIO":    {restrictions: []string{"deny=fsync:EIO"}, run: "^TestSyncFails$"},
-		"EFBIG":  {restrictions: []string{"fsize=100000"}, run: "^TestFileTooBig$"},
-		"EMFILE": {run: "^TestNoDescriptors$"},
+		"EIO-sync":  {restrictions: []string{"deny=fsync:EIO"}, run: "^TestSyncFails$"},
+		"EIO-write": {restrictions: []string{"deny=pwrite64:EIO"}, run: "^TestWriteFails$"},
+		"EFBIG":     {restrictions: []string{"fsize=100000"}, run: "^TestFileTooBig$"},
+		"EMFILE":    {run: "^TestNoDescriptors$"},
 	} {
 		t.Run(name, func(t *testing.T) { c.mustPass(t) })
 	}
@@ -112,6 +113,29 @@ func TestSyncFails(t *testing.T) {
 		p := m.openDir(t, dir, diskfs.Options{NoSync: true})
 		if err := provider.WriteFile(t.Context(), p, path("f"), []byte("new"), 0); err != nil {
 			t.Errorf("NoSync syncs: %v", err)
+		}
+	})
+}
+
+// TestWriteFails: storage that breaks while content is staged leaves the old
+// content, and a write in place says that nothing was written.
+func TestWriteFails(t *testing.T) {
+	onlyInChild(t)
+	inKernelModes(t, func(t *testing.T, m mode) {
+		dir := t.TempDir()
+		lay(t, dir, "", "f: old")
+		p := m.openDir(t, dir, diskfs.Options{})
+		failsWhole(t, p, []byte("new"), syscall.EIO)
+		f, err := p.Open(t.Context(), path("f"), provider.OpenOptions{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if n, err := f.WriteAt([]byte("x"), 0); n != 0 || err != syscall.EIO {
+			t.Errorf("WriteAt: %d, %v", n, err)
+		}
+		if got := hostFile(t, dir, "f"); got != "old" {
+			t.Errorf("content %q", got)
 		}
 	})
 }
