@@ -33,6 +33,9 @@ func known(err error) error {
 		return nil
 	}
 	if e, ok := err.(syscall.Errno); ok {
+		if e == syscall.ELOOP { // os.Root met a link that was gone when it read where that leads
+			return provider.ErrSymlink
+		}
 		if onWindows {
 			return windowsErrno(e)
 		}

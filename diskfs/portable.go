@@ -47,6 +47,9 @@ func openPortable(dir string, opts Options) (*portable, error) {
 		if fi, serr := os.Stat(dir); serr == nil && !fi.IsDir() {
 			return nil, syscall.ENOTDIR // os.Root says it in words only
 		}
+		if errors.Is(err, syscall.ELOOP) {
+			return nil, syscall.ELOOP // links on the way to the root are followed
+		}
 		return nil, bare(err)
 	}
 	info, err := root.Stat(".")

@@ -35,6 +35,7 @@ func TestBare(t *testing.T) {
 		{&fs.PathError{Path: "/host", Err: os.ErrClosed}, fs.ErrClosed},
 		{errors.New("trouble with /host"), syscall.EIO},
 		{errors.New("path escapes from parent"), provider.ErrSymlink},
+		{&fs.PathError{Op: "chmodat", Path: "link", Err: syscall.ELOOP}, provider.ErrSymlink},
 	} {
 		if got := diskfs.Bare(c.from); got != c.want {
 			t.Errorf("%v: %v, want %v", c.from, got, c.want)
