@@ -100,7 +100,10 @@ func (v *view) writeTarget(t *target, data []byte, opts provider.ReplaceOptions)
 	if match && limited {
 		// The provider has to read the file to compare it.
 		info, err := t.Provider.Stat(v.fs.context(), t.rel())
-		if err == nil && info.Mode().IsRegular() && info.Size() > limit {
+		switch {
+		case err != nil && !isNotExist(err): // of an unknown size, so not read; what is missing Replace says
+			return provider.Digest{}, err
+		case err == nil && info.Mode().IsRegular() && info.Size() > limit:
 			return provider.Digest{}, syscall.EFBIG
 		}
 	}

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -130,6 +131,17 @@ func scenarios() []scenario {
 		{name: "WriteFile", run: func(f *policyfs.FS) error {
 			_, err := f.WriteFile("d/f", []byte("new"), provider.ReplaceOptions{})
 			return err
+		}},
+		{name: "WriteFile if it matches", run: func(f *policyfs.FS) error {
+			_, err := f.WriteFile("d/f", []byte("new"), provider.ReplaceOptions{If: provider.IfMatch(sha256.Sum256([]byte("content of f")))})
+			return err
+		}},
+		{name: "WriteFile if absent", run: func(f *policyfs.FS) error {
+			_, err := f.WriteFile("d/new", []byte("new"), provider.ReplaceOptions{If: provider.IfAbsent()})
+			return err
+		}},
+		{name: "Seed", partly: true, run: func(f *policyfs.FS) error {
+			return f.Seed(policyfs.SeedFile{Name: "d/new", Data: []byte("1")}, policyfs.SeedFile{Name: "x/y/z", Data: []byte("2"), ReadOnly: true})
 		}},
 		{name: "Walk", run: func(f *policyfs.FS) error {
 			var first error
