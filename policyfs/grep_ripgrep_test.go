@@ -211,10 +211,15 @@ func (s *patternSource) query() (q policyfs.Query, args []string) {
 }
 
 // TestGrepEqualsRipgrep: the same lines, columns, texts and order, over the source
-// of the Go distribution, for patterns generated anew each time.
+// of the Go distribution, for patterns generated anew each time. Every other pattern
+// is searched under a policy that denies a part of the tree; then what ripgrep finds
+// there is left out.
 func TestGrepEqualsRipgrep(t *testing.T) {
 	rg, dir := need(t, "rg"), goSource(t)
-	f := searchFS(t, dir, everything(t))
+	open := searchFS(t, dir, everything(t))
+	denies := compile(t, policyfs.Spec{AllowRead: []string{"/"}, DenyRead: []string{"net", "cmd/compile/internal", "fmt/print.go"}})
+	narrow := searchFS(t, dir, denies)
+	denied := map[string]bool{} // what ripgrep has found there
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	s := newPatternSource(t, dir, seed)
@@ -233,7 +238,7 @@ func TestGrepEqualsRipgrep(t *testing.T) {
 		crlf[path] = true
 	}
 	begin := time.Now()
-	lines := 0
+	lines, narrowed := 0, 0
 	for i := range count {
 		if time.Since(begin) > budget && os.Getenv("WORKSPACEFS_REQUIRE_ALL") != "1" {
 			t.Logf("stopped after %d of %d patterns and %v: the machine is slow", i, count, budget)
@@ -241,6 +246,11 @@ func TestGrepEqualsRipgrep(t *testing.T) {
 		}
 		q, args := s.query()
 		left := maps.Clone(crlf)
+		f := open
+		if i%2 == 1 {
+			f = narrow
+			narrowed++
+		}
 		got := ours(t, f, q, func(name string, err error) {
 			if err != policyfs.ErrBinary {
 				t.Errorf("%s: %v", name, err)
@@ -251,10 +261,18 @@ func TestGrepEqualsRipgrep(t *testing.T) {
 			path, _, _ := strings.Cut(line, ":")
 			return left[path] || !utf8.ValidString(line)
 		}
+		refused := func(line string) bool {
+			path, _, _ := strings.Cut(line, ":")
+			hidden := f == narrow && !denies.Check(policyfs.Request{Op: policyfs.OpRead, Path: namespace.MustParse("/" + path)}).Allow
+			if hidden {
+				denied[path] = true
+			}
+			return hidden
+		}
 		got = slices.DeleteFunc(got, leave)
 		var want []string
 		for _, line := range ripgrep(t, rg, dir, strings.ReplaceAll(q.Pattern, `\b`, `(?-u:\b)`), args...) {
-			if !leave(line) {
+			if !leave(line) && !refused(line) {
 				want = append(want, line)
 			}
 		}
@@ -263,7 +281,10 @@ func TestGrepEqualsRipgrep(t *testing.T) {
 			t.Fatalf("pattern %q (literal %v, ignore case %v): %s", q.Pattern, q.Literal, q.IgnoreCase, msg)
 		}
 	}
-	t.Logf("%d lines compared", lines)
+	t.Logf("%d lines compared; %d files with matches were denied", lines, len(denied))
+	if len(denied) == 0 && narrowed > 10 {
+		t.Error("ripgrep has found nothing in what is denied: the comparison says nothing about the policy")
+	}
 }
 
 // firstDifference says where two lists differ, or "".
