@@ -140,6 +140,7 @@ func TestFailingSource(t *testing.T) {
 func TestSessions(t *testing.T) {
 	files := map[string]string{"one/f": "ONE", "two/f": "TWO", "one/sub/g": "ONE", "two/h": "TWO"}
 	face := policyfs.New(namespace.Workspace(filled(t, files)), policyfs.Options{Policy: everything(t), ResolveParents: true})
+	globbed := map[string]string{"one": "f sub", "two": "f h"}
 	var both sync.WaitGroup
 	for _, name := range []string{"one", "two"} {
 		session := face.WithDir(namespace.MustParse("/" + name))
@@ -156,6 +157,14 @@ func TestSessions(t *testing.T) {
 					if err != nil || m.Text != want || !strings.HasPrefix(m.Path.String(), "/workspace/"+name+"/") {
 						t.Errorf("%s: grep %+v, %v", name, m, err)
 					}
+				}
+				for entry, err := range session.Walk(".") {
+					if err != nil || entry.Path.String() != "/workspace/"+name && !strings.HasPrefix(entry.Path.String(), "/workspace/"+name+"/") {
+						t.Errorf("%s: walk %+v, %v", name, entry, err)
+					}
+				}
+				if found, err := session.Glob("*"); err != nil || strings.Join(found, " ") != globbed[name] {
+					t.Errorf("%s: glob %q, %v", name, found, err)
 				}
 				if _, err := session.Open("missing"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "missing") || strings.Contains(err.Error(), name) {
 					t.Errorf("%s: %v", name, err)
