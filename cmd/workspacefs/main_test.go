@@ -413,7 +413,7 @@ func TestCompletion(t *testing.T) {
 	p := plant(t)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		o := runIn(t, p.root, "", "completion", shell)
-		for _, verb := range []string{"grep", "explain", "mcp", "run", "policy"} {
+		for _, verb := range []string{"ls", "tree", "cat", "stat", "grep", "glob", "write", "mkdir", "mv", "rm", "explain", "policy", "mcp", "run", "completion"} {
 			if !strings.Contains(o.stdout, verb) {
 				t.Errorf("%s: no %s", shell, verb)
 			}

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // needBubblewrap skips where no sandbox can be made.
@@ -112,4 +115,37 @@ func TestRunCommand(t *testing.T) {
 	if o := sh(everything, "echo ran"); o.status != exitFailed || !strings.Contains(o.stderr, "bubblewrap is missing") {
 		t.Errorf("without bubblewrap: %+v", o)
 	}
+}
+
+// The command has a session of its own, and goes when workspacefs is killed.
+func TestRunDiesWithParent(t *testing.T) {
+	needBubblewrap(t)
+	cmd := exec.Command(binary, "--root", t.TempDir(), "run", "--", "sh", "-c", "read -r stat < /proc/self/stat; echo $stat; exec sleep 1000")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(stdout)
+	line, err := r.ReadString('\n') // pid (comm) state ppid pgrp session ...
+	if fields := strings.Fields(line); err != nil || len(fields) < 6 || fields[5] == "0" {
+		t.Errorf("the session of the command is one from outside: %q, %v", line, err)
+	}
+	// Whoever holds the other end of the pipe is alive.
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, r)
+		ended <- err
+	}()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the command outlives workspacefs")
+	}
+	_ = cmd.Wait() // killed
 }
