@@ -42,6 +42,19 @@
 // *DeniedError; os.IsPermission does not see a typed reason. No host path appears
 // in any error.
 //
+// # Limits
+//
+// This is no sandbox for code in the same process, nor for a shell. A process of
+// the same user that renames directories inside the root can make a change land
+// in a directory it moved away, and can undo a policy by renaming. Hard links and
+// bind mounts made from outside are aliases that resolution cannot see.
+// Permission to write reveals existence, type and size; ENOTEMPTY, quotas, free
+// space and the times of directories reveal that something hidden exists.
+// Conditions hold within a process, not across processes or overlapping roots.
+// Rule texts show scope names to the caller. A Policy of another type must answer
+// OpMoveTree itself. Key files without a telling name (id_rsa, *.pem) are ordinary
+// unless denied.
+//
 // # Concurrency
 //
 // FS values are safe for concurrent use, and so are the Files they return. What
