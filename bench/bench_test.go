@@ -11,7 +11,7 @@ import (
 // Rows run, quickly, and their figures are sane; speed is judged by -check. Those
 // that build large trees run with WORKSPACEFS_LONG=1.
 func TestRows(t *testing.T) {
-	selected := "^(path|A[0-9]+|B[1-4]|B1[01]|C|D6)"
+	selected := "^(path|base|A[0-9]+|B[1-4]|B1[01]|C|D6)"
 	if os.Getenv("WORKSPACEFS_LONG") != "" {
 		selected = ""
 	}

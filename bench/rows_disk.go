@@ -98,7 +98,20 @@ func rowsDisk() []row {
 		rootRow("A8m", "mkdir + remove, depth 8", 0.35, func(r *os.Root, name string) error {
 			return errors.Join(r.Mkdir(name+".d", 0o755), r.Remove(name+".d"))
 		}, opMkdirRemove),
+		rootRow("A8r", "open + read 4 KiB + close, depth 8", 0.35, func(r *os.Root, name string) error {
+			f, err := r.Open(name)
+			if err != nil {
+				return err
+			}
+			var buf [4096]byte
+			_, err = io.ReadFull(f, buf[:])
+			return errors.Join(err, f.Close())
+		}, opRead),
 		lstatRow("A9", "open + close, depth 8", 0.45, opOpen),
+		lstatRow("A9r", "open + read 4 KiB + close, depth 8", 0.45, opRead),
+		lstatRow("A9s", "stat, depth 8", 0.45, opStat),
+		baseRow("base.o", "open + close, depth 8", opOpen),
+		baseRow("base.s", "stat, depth 8", opStat),
 		depthRow("A10o", "open + close, depth 16", 1.6, opOpen),
 		depthRow("A10s", "stat, depth 16", 1.6, opStat),
 		listRow("A14", "list 1,000 entries, filtered", 0.9, 1_000, false),
@@ -180,19 +193,36 @@ type lstatFs struct {
 	root string
 }
 
-func (l lstatFs) Open(name string) (afero.File, error) {
-	at := l.root
+// check looks at every element and returns the host path.
+func (l lstatFs) check(name string) (at string, err error) {
+	at = l.root
 	for elem := range strings.SplitSeq(name, "/") {
 		at += "/" + elem
 		info, err := os.Lstat(at)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
-			return nil, fs.ErrPermission
+			return "", fs.ErrPermission
 		}
 	}
+	return at, nil
+}
+
+func (l lstatFs) Open(name string) (afero.File, error) {
+	at, err := l.check(name)
+	if err != nil {
+		return nil, err
+	}
 	return l.OsFs.Open(at)
+}
+
+func (l lstatFs) Stat(name string) (fs.FileInfo, error) {
+	at, err := l.check(name)
+	if err != nil {
+		return nil, err
+	}
+	return l.OsFs.Stat(at)
 }
 
 // lstatRow compares with the check of every element by Lstat.
@@ -208,6 +238,23 @@ func lstatRow(id, what string, goal float64, op fileOp) row {
 				return nil, nil, nil, err
 			}
 			agent, peer := "/workspace/"+name, lstatFs{root: dir}
+			return repeat(func() error { return op(f, agent) }), repeat(func() error { return op(peer, name) }), release, nil
+		}}
+}
+
+// baseRow compares with afero.BasePathFs, which joins strings and follows links.
+func baseRow(id, what string, op fileOp) row {
+	return row{ID: id, What: what, Peer: "afero.BasePathFs",
+		Prepare: func(dir string) (side, side, func(), error) {
+			name := deep(8)
+			if err := plant(dir, name, 4096); err != nil {
+				return nil, nil, nil, err
+			}
+			f, release, err := disk(dir)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			agent, peer := "/workspace/"+name, afero.NewBasePathFs(afero.NewOsFs(), dir)
 			return repeat(func() error { return op(f, agent) }), repeat(func() error { return op(peer, name) }), release, nil
 		}}
 }
