@@ -454,6 +454,48 @@ func TestWalkEndsWithTheCaller(t *testing.T) {
 	}
 }
 
+// TestWalkCancellation: a walk and a glob that are under way end soon after their
+// context.
+func TestWalkCancellation(t *testing.T) {
+	tr := tree{}
+	for i := range 400 {
+		tr[fmt.Sprintf("d%d/e/f", i)] = "x"
+	}
+	c := &counting{Provider: tr.memory(t), slow: 5 * time.Millisecond}
+	before := runtime.NumGoroutine()
+	f := policyfs.New(namespace.Workspace(c), policyfs.Options{Policy: everything(t)})
+	for name, run := range map[string]func(f *policyfs.FS) error{
+		"walk": func(f *policyfs.FS) (last error) {
+			for _, err := range f.Walk("/") {
+				last = err
+			}
+			return last
+		},
+		"glob": func(f *policyfs.FS) error { _, err := f.Glob("**/f"); return err },
+	} {
+		best := time.Hour
+		for range 5 { // other processes may have the processor
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan time.Time, 1)
+			timer := time.AfterFunc(20*time.Millisecond, func() { ended <- time.Now(); cancel() })
+			err := run(f.WithContext(ctx))
+			if timer.Stop() || !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v, want the context's error", name, err)
+			} else {
+				best = min(best, time.Since(<-ended))
+			}
+			cancel()
+			if best < 50*time.Millisecond {
+				break
+			}
+		}
+		if best > 50*time.Millisecond {
+			t.Errorf("%s: ended %v after its context", name, best)
+		}
+	}
+	noLeak(t, c, before)
+}
+
 // TestWalkIsBounded: what is listed ahead of a caller that waits stays bounded.
 func TestWalkIsBounded(t *testing.T) {
 	m := memfs.New(memfs.Options{})
