@@ -216,7 +216,7 @@ func TestSystemCalls(t *testing.T) {
 	}
 	call := regexp.MustCompile(`^(\d+) +(?:<\.\.\. )?(\w+)[( ]`)
 	marker := regexp.MustCompile(`"/mark/([^"]+)"`)
-	runtimeCalls := []string{"futex", "nanosleep", "sched_yield", "madvise", "rt_sigreturn", "rt_sigprocmask", "tgkill", "getpid", "mmap", "munmap", "epoll_pwait", "epoll_ctl", "gettid", "clone", "clone3", "prctl", "write"}
+	runtimeCalls := []string{"futex", "futex_time64", "mmap2", "clock_nanosleep", "clock_nanosleep_time64", "epoll_wait", "epoll_pwait2", "restart_syscall", "nanosleep", "sched_yield", "madvise", "rt_sigreturn", "rt_sigprocmask", "tgkill", "getpid", "mmap", "munmap", "epoll_pwait", "epoll_ctl", "gettid", "clone", "clone3", "prctl", "write"}
 	got := make(map[string][]string)
 	current, thread := "", ""
 	for line := range strings.Lines(hostFile(t, trace)) {
