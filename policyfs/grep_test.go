@@ -38,8 +38,9 @@ type grepVector struct {
 	FilesHex    map[string]string `json:"files_hex"`
 	FilesRepeat map[string][]any  `json:"files_repeat"`
 	Options     struct {
-		Before, After, Offset, Limit int
-		PathPattern                  string `json:"path_pattern"`
+		Before, After, Limit int
+		Offset               int64
+		PathPattern          string `json:"path_pattern"`
 	}
 	Expect struct {
 		Total   int `json:"total_matches"`
@@ -177,7 +178,7 @@ func (v *grepVector) run(t *testing.T, kind string) {
 		if len(matches) != v.Expect.Total {
 			t.Errorf("%d matches, want %d", len(matches), v.Expect.Total)
 		}
-		page := matches[min(v.Options.Offset, len(matches)):]
+		page := matches[min(v.Options.Offset, int64(len(matches))):]
 		for i, want := range v.Expect.Matches {
 			if i >= len(page) || name(page[i]) != want.Path || page[i].Line != want.Line || page[i].Text != want.Text {
 				t.Errorf("match %d of %v, want %+v", i, page, want)
