@@ -3,6 +3,9 @@ module github.com/workspacefs/workspacefs/bench
 go 1.26.5
 
 require (
+	github.com/avfs/avfs v0.35.0
+	github.com/go-git/go-billy/v5 v5.9.2
+	github.com/hack-pad/hackpadfs v0.2.4
 	github.com/spf13/afero v1.15.0
 	github.com/workspacefs/workspacefs v0.0.0
 )

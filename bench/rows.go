@@ -10,7 +10,7 @@ import (
 
 // rows are all comparisons, in the order of the printed table.
 func rows() []row {
-	return slices.Concat([]row{parsePath()}, rowsPolicy(), rowsDisk(), rowsMemory(), rowsSearch())
+	return slices.Concat([]row{parsePath()}, rowsPolicy(), rowsDisk(), rowsMemory(), rowsPeers(), rowsSearch())
 }
 
 // parsePath compares the check of a name with the cheapest thing that a path

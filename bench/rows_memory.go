@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"sync"
 
@@ -16,53 +17,66 @@ import (
 // errDenied: a row's own file was refused.
 var errDenied = errors.New("denied")
 
+// memOp is one operation of the bare provider.
+type memOp func(m *memfs.FS, name provider.Path) error
+
+func memStat(m *memfs.FS, name provider.Path) error {
+	_, err := m.Stat(context.Background(), name)
+	return err
+}
+
+func memOpen(m *memfs.FS, name provider.Path) error {
+	f, err := m.Open(context.Background(), name, provider.OpenOptions{Read: true})
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func memRead(m *memfs.FS, name provider.Path) error {
+	f, err := m.Open(context.Background(), name, provider.OpenOptions{Read: true})
+	if err != nil {
+		return err
+	}
+	var buf [4096]byte
+	_, err = f.ReadAt(buf[:], 0)
+	return errors.Join(err, f.Close())
+}
+
+func memOverwrite(m *memfs.FS, name provider.Path) error {
+	f, err := m.Open(context.Background(), name, provider.OpenOptions{Read: true, Write: true, Create: true, Truncate: true})
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(block, 0)
+	return errors.Join(err, f.Close())
+}
+
 // rowsMemory are the rows B of the goals. Where not said otherwise they compare
 // the bare provider with afero.MemMapFs.
 func rowsMemory() []row {
-	ctx := context.Background()
 	return []row{
-		memRow("B1s", "memfs: stat, depth 8", 0.8, opStat, func(m *memfs.FS, name provider.Path) error {
-			_, err := m.Stat(ctx, name)
-			return err
-		}),
-		memRow("B1o", "memfs: open + close, depth 8", 0.8, opOpen, func(m *memfs.FS, name provider.Path) error {
-			f, err := m.Open(ctx, name, provider.OpenOptions{Read: true})
-			if err != nil {
-				return err
-			}
-			return f.Close()
-		}),
-		memRow("B1r", "memfs: open + read 4 KiB + close, depth 8", 0.8, opRead, func(m *memfs.FS, name provider.Path) error {
-			f, err := m.Open(ctx, name, provider.OpenOptions{Read: true})
-			if err != nil {
-				return err
-			}
-			var buf [4096]byte
-			_, err = f.ReadAt(buf[:], 0)
-			return errors.Join(err, f.Close())
-		}),
+		memRow("B1s1", "memfs: stat, depth 1", 0.8, 1, opStat, memStat),
+		memRow("B1o1", "memfs: open + close, depth 1", 0.8, 1, opOpen, memOpen),
+		memRow("B1r1", "memfs: open + read 4 KiB + close, depth 1", 0.8, 1, opRead, memRead),
+		memRow("B1s", "memfs: stat, depth 8", 0.8, 8, opStat, memStat),
+		memRow("B1o", "memfs: open + close, depth 8", 0.8, 8, opOpen, memOpen),
+		memRow("B1r", "memfs: open + read 4 KiB + close, depth 8", 0.8, 8, opRead, memRead),
 		stackRow("B2", "policyfs over memfs: stat, depth 8", 1.2, opStat),
-		memRow("B3", "memfs: create + write 4 KiB over a file", 0.85, opOverwrite, func(m *memfs.FS, name provider.Path) error {
-			f, err := m.Open(ctx, name, provider.OpenOptions{Read: true, Write: true, Create: true, Truncate: true})
-			if err != nil {
-				return err
-			}
-			_, err = f.WriteAt(block, 0)
-			return errors.Join(err, f.Close())
-		}),
+		memRow("B3", "memfs: create + write 4 KiB over a file", 0.85, 8, opOverwrite, memOverwrite),
 		storeRow("B4", "memfs: rename one file in a store of 2,000", 0.01, 0, 2_000, "d0000/f0000.go"),
 		storeRow("B5", "memfs: rename a directory with 10,000 descendants", 0.001, 1, 10_000, "d0000"),
-		appendRow(), listMemRow(), cloneRow(), parallelRow(), mixedRow(),
+		removeMemRow(), appendRow(), listMemRow(), cloneRow(), parallelRow(), mixedRow(),
 	}
 }
 
 // memRow compares an operation of the bare provider with afero.MemMapFs.
-func memRow(id, what string, goal float64, peerOp fileOp, op func(*memfs.FS, provider.Path) error) row {
+func memRow(id, what string, goal float64, depth int, peerOp fileOp, op memOp) row {
 	return row{ID: id, What: what, Peer: "afero.MemMapFs", Goal: goal,
 		Prepare: func(string) (side, side, func(), error) {
 			f, m := memory()
 			peer := afero.NewMemMapFs()
-			name := deep(8)
+			name := deep(depth)
 			if err := errors.Join(plantIn(f, "/"+name, 4096), plantIn(peer, "/"+name, 4096)); err != nil {
 				return nil, nil, nil, err
 			}
@@ -127,37 +141,75 @@ func storeRow(id, what string, goal float64, depth, n int, name string) row {
 		}}
 }
 
-// appendRow compares appending 256 MiB in pieces of 32 KiB: at least four times
-// the throughput is at most a quarter of the time.
-func appendRow() row {
+// removeMemRow compares removing a tree of 10,000 files. On our side policyfs
+// authorizes every entry first, which takes time that grows with the tree; the
+// goal is that of the bare provider.
+func removeMemRow() row {
+	return row{ID: "B5r", What: "policyfs over memfs: RemoveAll of 10,000 files", Peer: "afero.MemMapFs", Goal: 0.001,
+		Prepare: func(string) (side, side, func(), error) {
+			f, _ := memory()
+			remove := func(f afero.Fs) side {
+				return repeatAfter(func() error { return fill(f, "/tree", 10_000) }, func() error { return f.RemoveAll("/tree") })
+			}
+			return remove(f), remove(afero.NewMemMapFs()), func() {}, nil
+		}}
+}
+
+const appendWhat = "policyfs over memfs: 256 MiB in 32 KiB appends"
+
+// appendTo appends 256 MiB in pieces of 32 KiB to a new file, and removes it.
+func appendTo(create func() (io.WriteCloser, error), remove func() error) func() error {
 	const piece, total = 32 << 10, 256 << 20
 	buf := make([]byte, piece)
-	grow := func(f afero.Fs) func() error {
-		return func() error {
-			defer runtime.GC() // or the other side pays for this one's garbage
-			file, err := f.Create("/big")
-			if err != nil {
+	return func() error {
+		defer runtime.GC() // or the other side pays for this one's garbage
+		file, err := create()
+		if err != nil {
+			return err
+		}
+		for range total / piece {
+			if _, err := file.Write(buf); err != nil {
 				return err
 			}
-			for range total / piece {
-				if _, err := file.Write(buf); err != nil {
-					return err
-				}
-			}
-			return errors.Join(file.Close(), f.Remove("/big"))
 		}
+		return errors.Join(file.Close(), remove())
 	}
-	return row{ID: "B6", What: "policyfs over memfs: 256 MiB in 32 KiB appends", Peer: "afero.MemMapFs", Goal: 0.25,
+}
+
+// appendRow compares appending: at least four times the throughput is at most a
+// quarter of the time.
+func appendRow() row {
+	grow := func(f afero.Fs) func() error {
+		return appendTo(func() (io.WriteCloser, error) { return f.Create("/big") }, func() error { return f.Remove("/big") })
+	}
+	return row{ID: "B6", What: appendWhat, Peer: "afero.MemMapFs", Goal: 0.25,
 		Prepare: func(string) (side, side, func(), error) {
 			f, _ := memory()
 			return repeat(grow(f)), repeat(grow(afero.NewMemMapFs())), func() {}, nil
 		}}
 }
 
-// listMemRow compares the sorted listing of a directory of 100,000 files.
+const (
+	listMemWhat    = "memfs: sorted listing of 100,000 entries"
+	listMemEntries = 100_000
+)
+
+// listMem reads the directory of listMemRow.
+func listMem(m *memfs.FS) error {
+	d, err := m.Open(context.Background(), provider.MustPath("list"), provider.OpenOptions{Read: true, Directory: true})
+	if err != nil {
+		return err
+	}
+	list, err := d.ReadDir(-1)
+	if err == nil && len(list) != listMemEntries {
+		err = fmt.Errorf("%d entries, want %d", len(list), listMemEntries)
+	}
+	return errors.Join(err, d.Close())
+}
+
+// listMemRow compares the sorted listing of a large directory.
 func listMemRow() row {
-	const n = 100_000
-	return row{ID: "B7", What: "memfs: sorted listing of 100,000 entries", Peer: "afero.MemMapFs", Goal: 0.2,
+	return row{ID: "B7", What: listMemWhat, Peer: "afero.MemMapFs", Goal: 0.2,
 		Prepare: func(string) (side, side, func(), error) {
 			f, m := memory()
 			peer := afero.NewMemMapFs()
@@ -165,22 +217,14 @@ func listMemRow() row {
 				if err := g.Mkdir("/list", 0o755); err != nil {
 					return nil, nil, nil, err
 				}
-				for i := range n {
+				for i := range listMemEntries {
 					if err := afero.WriteFile(g, fmt.Sprintf("/list/f%06d", i), nil, 0o644); err != nil {
 						return nil, nil, nil, err
 					}
 				}
 			}
-			ours := func() error {
-				d, err := m.Open(context.Background(), provider.MustPath("list"), provider.OpenOptions{Read: true, Directory: true})
-				if err != nil {
-					return err
-				}
-				_, err = d.ReadDir(-1)
-				return errors.Join(err, d.Close())
-			}
-			theirs := func() error { return wanted(n)(afero.ReadDir(peer, "/list")) }
-			return repeat(ours), repeat(theirs), func() {}, nil
+			theirs := func() error { return wanted(listMemEntries)(afero.ReadDir(peer, "/list")) }
+			return repeat(func() error { return listMem(m) }), repeat(theirs), func() {}, nil
 		}}
 }
 
