@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +13,7 @@ import (
 // Rows run, quickly, and their figures are sane; speed is judged by -check. Those
 // that build large trees run with WORKSPACEFS_LONG=1.
 func TestRows(t *testing.T) {
-	selected := "^(path|base|A[0-9]+|B[1-4]|B1[01]|C|D6)"
+	selected := "^(path|base|A[0-9]+|B[1-4]|B1[01]|C|D1[.]1|D6)"
 	if os.Getenv("WORKSPACEFS_LONG") != "" {
 		selected = ""
 	}
@@ -60,5 +62,36 @@ func TestMissed(t *testing.T) {
 		if got := tc.r.missed(); got != tc.want {
 			t.Errorf("%+v: missed %v, want %v", tc.r, got, tc.want)
 		}
+	}
+}
+
+// A family is judged by its geometric mean, and only when it is complete.
+func TestMeans(t *testing.T) {
+	var results []result
+	for i := range searches {
+		ratio := 0.5
+		if i%2 == 1 {
+			ratio = 2
+		}
+		results = append(results, result{ID: fmt.Sprintf("D3.%d", i+1), Peer: "rg", Ours: 8, Theirs: 8, Ratio: ratio, Judged: true},
+			result{ID: fmt.Sprintf("D3.%dc", i+1), Peer: "rg", Ours: 8, Theirs: 4, Ratio: 2, Spread: 0.6, Judged: i > 0})
+	}
+	got := means(results)
+	if len(got) != 2 || got[0].ID != "D3.m" || got[1].ID != "D3.mc" {
+		t.Fatalf("means: %+v", got)
+	}
+	near := func(got, want float64) bool { return math.Abs(got-want) < 1e-9 }
+	if m := got[0]; !near(m.Ratio, 1) || !near(m.Ours, 8) || m.Spread != 0 || m.Peer != "rg" || !m.Judged || m.Goal != 1.1 {
+		t.Errorf("wall: %+v", m)
+	}
+	if m := got[1]; !near(m.Ratio, 2) || !near(m.Spread, 0.6/math.Sqrt(6)) || m.Judged {
+		t.Errorf("CPU time: %+v", m)
+	}
+	results[0].Error = "failed"
+	if got := means(results); len(got) != 1 || got[0].ID != "D3.mc" {
+		t.Errorf("with a member that failed: %+v", got)
+	}
+	if got := means(results[2:]); len(got) != 0 {
+		t.Errorf("with a member not measured: %+v", got)
 	}
 }

@@ -68,17 +68,16 @@ func run(args []string, out io.Writer) (ok bool, err error) {
 		if !selected.MatchString(r.ID) {
 			continue
 		}
-		res, err := one(r, base, *rounds, *slice)
+		results, err := one(r, base, *rounds, *slice)
 		switch {
 		case errors.Is(err, errSkip):
-			res.Absent = err.Error()
+			results[0].Absent = err.Error()
 		case err != nil:
-			res.Error = err.Error()
+			results[0].Error = err.Error()
 		}
-		rep.Results = append(rep.Results, res)
-		printRow(out, res)
-		ok = ok && !res.missed()
+		ok = rep.add(out, results) && ok
 	}
+	ok = rep.add(out, means(rep.Results)) && ok
 	if *jsonFile != "" {
 		data, err := json.MarshalIndent(rep, "", "\t")
 		if err != nil {
@@ -96,11 +95,22 @@ func run(args []string, out io.Writer) (ok bool, err error) {
 	return ok || !*check, nil
 }
 
+// add prints and keeps results. It reports whether none of them missed its goal.
+func (rep *report) add(out io.Writer, results []result) (ok bool) {
+	ok = true
+	for _, r := range results {
+		printRow(out, r)
+		ok = ok && !r.missed()
+	}
+	rep.Results = append(rep.Results, results...)
+	return ok
+}
+
 // one measures a row in a directory of its own.
-func one(r row, base string, rounds int, slice time.Duration) (result, error) {
+func one(r row, base string, rounds int, slice time.Duration) ([]result, error) {
 	dir, err := os.MkdirTemp(base, "workspacefs-bench-")
 	if err != nil {
-		return result{ID: r.ID, What: r.What, Peer: r.Peer, Goal: r.Goal}, err
+		return []result{{ID: r.ID, What: r.What, Peer: r.Peer, Goal: r.Goal}}, err
 	}
 	defer os.RemoveAll(dir)
 	return measure(r, dir, rounds, slice)

@@ -17,6 +17,9 @@ type row struct {
 	// Cores is how many free cores the figure needs; with fewer the row is
 	// printed and never judged.
 	Cores int
+	// CPU compares CPU time as well, as a row of its own with the same goal. The
+	// peer is a program then, which this process starts and waits for.
+	CPU bool
 	// Prepare builds both sides. The pair is used by one goroutine and released by
 	// the last function.
 	Prepare func(dir string) (ours, peer side, release func(), err error)
@@ -79,40 +82,66 @@ func (r result) missed() bool {
 }
 
 // measure runs the two sides in turn, so that whatever else the machine does
-// falls on both, and takes the median of the per-round ratios.
-func measure(r row, dir string, rounds int, slice time.Duration) (result, error) {
+// falls on both, and takes the median of the per-round ratios. It returns a
+// second result when the row compares CPU time as well, and on an error the first
+// without figures.
+func measure(r row, dir string, rounds int, slice time.Duration) ([]result, error) {
 	res := result{ID: r.ID, What: r.What, Peer: r.Peer, Goal: r.Goal, Rounds: rounds, Judged: r.Cores <= runtime.NumCPU()}
+	blank := []result{res}
 	ours, peer, release, err := r.Prepare(dir)
 	if err != nil {
-		return res, fmt.Errorf("%s: %w", r.ID, err)
+		return blank, fmt.Errorf("%s: %w", r.ID, err)
 	}
 	defer release()
 	n, err := calibrate(peer, slice)
 	if err != nil {
-		return res, fmt.Errorf("%s: peer: %w", r.ID, err)
+		return blank, fmt.Errorf("%s: peer: %w", r.ID, err)
 	}
-	if _, err := timed(ours, 1+n/10); err != nil {
-		return res, fmt.Errorf("%s: %w", r.ID, err)
+	if _, err := timed(ours, 1+n/10, ownCPU); err != nil {
+		return blank, fmt.Errorf("%s: %w", r.ID, err)
 	}
-	var a, b, ratios []float64
+	var wall, cpu series
 	for round := range rounds {
-		first, second := ours, peer
-		if round%2 == 1 {
-			first, second = peer, ours
+		var a, b cost
+		var err1, err2 error
+		if round%2 == 0 {
+			a, err1 = timed(ours, n, ownCPU)
+			b, err2 = timed(peer, n, childCPU)
+		} else {
+			b, err2 = timed(peer, n, childCPU)
+			a, err1 = timed(ours, n, ownCPU)
 		}
-		t1, err1 := timed(first, n)
-		t2, err2 := timed(second, n)
 		if err := cmp.Or(err1, err2); err != nil {
-			return res, fmt.Errorf("%s: %w", r.ID, err)
+			return blank, fmt.Errorf("%s: %w", r.ID, err)
 		}
-		if round%2 == 1 {
-			t1, t2 = t2, t1
-		}
-		a, b, ratios = append(a, t1), append(b, t2), append(ratios, t1/t2)
+		wall.add(a.wall, b.wall)
+		cpu.add(a.cpu, b.cpu)
 	}
-	res.Ours, res.Theirs, res.Ratio = quantile(a, 0.5), quantile(b, 0.5), quantile(ratios, 0.5)
-	res.Spread = (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2
-	return res, nil
+	results := []result{wall.summary(res)}
+	if r.CPU {
+		res.ID, res.What = res.ID+"c", res.What+", CPU time"
+		if cpuMeasured {
+			res = cpu.summary(res)
+		} else {
+			res.Absent = "CPU time is not told on " + runtime.GOOS
+		}
+		results = append(results, res)
+	}
+	return results, nil
+}
+
+// A series is the figures of all rounds.
+type series struct{ ours, peer, ratios []float64 }
+
+func (s *series) add(ours, peer float64) {
+	s.ours, s.peer, s.ratios = append(s.ours, ours), append(s.peer, peer), append(s.ratios, ours/peer)
+}
+
+// summary puts the medians and the spread into a copy of a result.
+func (s *series) summary(res result) result {
+	res.Ours, res.Theirs, res.Ratio = quantile(s.ours, 0.5), quantile(s.peer, 0.5), quantile(s.ratios, 0.5)
+	res.Spread = (quantile(s.ratios, 0.75) - quantile(s.ratios, 0.25)) / 2
+	return res
 }
 
 // calibrate finds how many operations fill one slice.
@@ -128,10 +157,15 @@ func calibrate(f side, slice time.Duration) (int, error) {
 	}
 }
 
-// timed returns nanoseconds an operation.
-func timed(f side, n int) (float64, error) {
+// A cost is nanoseconds an operation.
+type cost struct{ wall, cpu float64 }
+
+// timed runs n operations; meter reads the CPU time that they add to.
+func timed(f side, n int, meter func() time.Duration) (cost, error) {
+	before := meter()
 	d, err := f(n)
-	return float64(d.Nanoseconds()) / float64(n), err
+	used := meter() - before
+	return cost{float64(d.Nanoseconds()) / float64(n), float64(used.Nanoseconds()) / float64(n)}, err
 }
 
 // quantile of a copy, by nearest rank.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -28,7 +30,7 @@ func rowsSearch() []row {
 	for i, q := range searches {
 		rows = append(rows, rgRow(fmt.Sprintf("D3.%d", i+1), "grep 3 files of 200 MB: "+q.what, 1.7, q, largeFiles))
 	}
-	return append(rows, policyRow(), memGrepRow(),
+	return append(rows, naiveRow(), memGrepRow(), policyRow(),
 		walkRow("E1", "walk 100,000 files, filtered", "filepath.WalkDir", 0.55, func(dir string) (int, error) {
 			n := 0
 			err := filepath.WalkDir(dir, func(_ string, _ fs.DirEntry, err error) error { n++; return err })
@@ -151,7 +153,7 @@ func program(name string) (string, error) {
 
 // rgRow compares a search with ripgrep, both with two workers.
 func rgRow(id, what string, goal float64, q search, tree func(dir string) (string, error)) row {
-	return row{ID: id, What: what, Peer: "rg -j2 --no-ignore --hidden", Goal: goal, Cores: 2,
+	return row{ID: id, What: what, Peer: "rg -j2 --no-ignore --hidden", Goal: goal, Cores: 2, CPU: true,
 		Prepare: func(dir string) (side, side, func(), error) {
 			rg, err := program("rg")
 			if err != nil {
@@ -176,6 +178,58 @@ func rgRow(id, what string, goal float64, q search, tree func(dir string) (strin
 				return err
 			}
 			return repeat(ours), repeat(theirs), release, nil
+		}}
+}
+
+// naiveGrep is the search that comes to a Go programmer's mind first. It gives up
+// on a file whose lines are too long, and it looks into binary files.
+func naiveGrep(dir string, re *regexp.Regexp) (lines int, err error) {
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		s := bufio.NewScanner(f)
+		for s.Scan() {
+			if re.Match(s.Bytes()) {
+				lines++
+			}
+		}
+		if err := s.Err(); !errors.Is(err, bufio.ErrTooLong) {
+			return err
+		}
+		return nil
+	})
+	return lines, err
+}
+
+// naiveRow compares a search with naiveGrep, where its pattern has a literal for
+// package regexp to look for.
+func naiveRow() row {
+	return row{ID: "D4", What: "grep GOROOT/src: rare literal", Peer: "filepath.WalkDir, bufio.Scanner, regexp", Goal: 0.2, Cores: 2,
+		Prepare: func(dir string) (side, side, func(), error) {
+			dir, err := goroot(dir)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			f, release, err := disk(dir)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			q := searches[0].query
+			re := regexp.MustCompile(regexp.QuoteMeta(q.Pattern))
+			found := func(n int, err error) error {
+				if err == nil && n == 0 {
+					err = errors.New("nothing found")
+				}
+				return err
+			}
+			return repeat(func() error { return found(grep(f, q)) }),
+				repeat(func() error { return found(naiveGrep(dir, re)) }), release, nil
 		}}
 }
 
