@@ -508,7 +508,14 @@ func TestFSBugVectors(t *testing.T) {
 					custom(t, r)
 					return
 				}
-				replayBug(t, r, c)
+				if c.Name == "AF-M55" && kind == "disk" && os.Geteuid() > 0 {
+					// The kernel enforces the bits for everyone but root: the case
+					// holds as it stands, and what it closes has to be opened again.
+					t.Cleanup(func() { r.face.Chmod("/d", 0o755) })
+					replayBug(t, r, c, nil)
+					return
+				}
+				replayBug(t, r, c, fsBugOverrides[c.Name])
 			})
 		}
 	}
@@ -532,8 +539,7 @@ func TestFSBugVectors(t *testing.T) {
 	}
 }
 
-func replayBug(t *testing.T, r *bugRun, c fsBug) {
-	overrides := fsBugOverrides[c.Name]
+func replayBug(t *testing.T, r *bugRun, c fsBug, overrides []fsBugOverride) {
 	for _, step := range c.Steps {
 		instead, not := step, ""
 		for _, o := range overrides {
