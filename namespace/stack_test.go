@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -74,14 +75,18 @@ func TestLiveUnderUse(t *testing.T) {
 			}
 			for _, n := range []*namespace.Namespace{two, nil, one} {
 				live.Store(n)
-				runtime.Gosched() // nothing preempts it on one thread (js)
+				// Nothing preempts it on one thread (js); and in step with the users
+				// they would meet one table only.
+				for range 1 + rand.IntN(4) {
+					runtime.Gosched()
+				}
 			}
 			swaps.Add(1)
 		}
 	})
 	for i := range 16 {
 		users.Go(func() {
-			for round := range 60 {
+			for round := 0; round < 60 || round < 10_000 && (reads.Load() == 0 || denied.Load() == 0); round++ {
 				data, err := afero.ReadFile(face, "/d/g")
 				switch {
 				case errors.Is(err, fs.ErrPermission):
