@@ -151,7 +151,6 @@ var (
 	knownExfat = map[string]string{
 		"REMOVE-an-open-directory":          "an open directory that was removed cannot be described",
 		"WRITE-moves-the-modification-time": "exfat-fuse does nothing for a truncation to the present size",
-		"CONC-replace-is-whole":             "sometimes a name is missing while the file server renames over it",
 	}
 	knownNTFS = map[string]string{
 		"PATH-element-of-255-bytes":        "a rename over so long a name leaves a shortened one behind",
@@ -160,7 +159,7 @@ var (
 		"CASE-rename-changes-the-spelling": "lowntfs-3g lists names in lower case",
 		"REMOVE-an-open-directory":         "an open directory that was removed cannot be described",
 		"LINK-swapped-in-later":            "an open file that is removed stays listed as .ghost-ntfs-3g",
-		"CONC-replace-is-whole":            "sometimes a name is missing while the file server renames over it",
+		"CONC-replace-is-whole":            "sometimes an open says that the name is missing; seen once, on linux/386, cause unknown",
 	}
 )
 
