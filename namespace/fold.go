@@ -61,7 +61,7 @@ func appendFolded(dst []byte, elem string) []byte {
 		slices.Sort(runes[i:j])
 		i = max(i, j-1)
 	}
-	for len(runes) > 0 && (runes[len(runes)-1] == '.' || unicode.IsSpace(runes[len(runes)-1])) {
+	for len(runes) > 0 && (runes[len(runes)-1] == '.' || runes[len(runes)-1] == ' ') {
 		runes = runes[:len(runes)-1]
 	}
 	for _, r := range runes {
