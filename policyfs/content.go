@@ -27,8 +27,8 @@ func (f *FS) readFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, f.refuseAll(OpRead, name, err)
 	}
-	t, err := f.resolve(&v, name, needs{ops: [3]Op{OpRead}})
-	if err != nil {
+	var t target
+	if err := f.resolve(&v, &t, name, needs{ops: [3]Op{OpRead}}); err != nil {
 		return nil, err
 	}
 	data, err := v.readTarget(&t)
@@ -76,8 +76,8 @@ func (f *FS) writeFile(name string, data []byte, opts provider.ReplaceOptions) (
 	case match:
 		n.ops = [3]Op{OpRead, OpWrite}
 	}
-	t, err := f.resolve(&v, name, n)
-	if err != nil {
+	var t target
+	if err := f.resolve(&v, &t, name, n); err != nil {
 		return provider.Digest{}, err
 	}
 	digest, err := v.writeTarget(&t, data, opts)

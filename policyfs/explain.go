@@ -24,7 +24,8 @@ func (f *FS) Explain(op Op, name string) Decision {
 		n.mount = syscall.EBUSY
 	}
 	if err == nil {
-		_, err = quiet.resolve(&v, name, n)
+		var t target
+		err = quiet.resolve(&v, &t, name, n)
 	}
 	if err == nil {
 		return Decision{Allow: true, Rule: check(v.pol, Request{op, v.mustParse(name)}).Rule}
@@ -66,7 +67,7 @@ func (f *FS) authorized(op Op, name string) (v view, t target, unseen bool, err 
 	if err != nil {
 		return v, t, false, f.refuseAll(op, name, err)
 	}
-	t, err = f.resolve(&v, name, needs{ops: [3]Op{op}})
+	err = f.resolve(&v, &t, name, needs{ops: [3]Op{op}})
 	if err != nil {
 		return v, t, false, err
 	}

@@ -186,8 +186,8 @@ func unescape(elem string) (name string, ok bool) {
 // globBase adds what the patterns of b match to names. It returns how many entries
 // it visited.
 func (v *view) globBase(b *globBase, limit int, names *[]string) (visited int, err error) {
-	t, err := v.fs.resolve(v, b.literal, needs{ops: [3]Op{OpRead}, instead: OpList})
-	if err != nil {
+	var t target
+	if err := v.fs.resolve(v, &t, b.literal, needs{ops: [3]Op{OpRead}, instead: OpList}); err != nil {
 		if errors.Is(err, fs.ErrInvalid) {
 			return 0, err
 		}

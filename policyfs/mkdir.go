@@ -20,8 +20,8 @@ func (f *FS) mkdir(name string, perm fs.FileMode) error {
 	if err != nil {
 		return f.refuseAll(OpCreate, name, err)
 	}
-	t, err := f.resolve(&v, name, needs{ops: [3]Op{OpCreate}, mount: syscall.EEXIST, blank: true})
-	if err != nil {
+	var t target
+	if err := f.resolve(&v, &t, name, needs{ops: [3]Op{OpCreate}, mount: syscall.EEXIST, blank: true}); err != nil {
 		return err
 	}
 	err = v.mkdirTarget(&t, perm)
@@ -60,8 +60,8 @@ func (f *FS) mkdirAll(name string, perm fs.FileMode) error {
 	if err != nil {
 		return f.refuseAll(OpCreate, name, err)
 	}
-	t, err := f.resolve(&v, name, needs{ops: [3]Op{OpCreate}, instead: OpStat, blank: true})
-	if err != nil {
+	var t target
+	if err := f.resolve(&v, &t, name, needs{ops: [3]Op{OpCreate}, instead: OpStat, blank: true}); err != nil {
 		return err
 	}
 	err = v.mkdirAllTarget(&t, perm)

@@ -46,8 +46,8 @@ func (f *FS) open(name string, flag int, perm fs.FileMode) (*File, error) {
 	if err != nil {
 		return nil, f.refuseAll(OpRead, name, err)
 	}
-	t, err := f.resolve(&v, name, openNeeds(opts))
-	if err != nil {
+	var t target
+	if err := f.resolve(&v, &t, name, openNeeds(opts)); err != nil {
 		return nil, err
 	}
 	pf, err := v.openTarget(&t, opts)

@@ -29,12 +29,12 @@ func (f *FS) remove(name string) error {
 }
 
 // resolveRemoval authorizes the removal of one name.
-func (f *FS) resolveRemoval(name string) (view, target, error) {
-	v, err := f.view()
+func (f *FS) resolveRemoval(name string) (v view, t target, err error) {
+	v, err = f.view()
 	if err != nil {
-		return v, target{}, f.refuseAll(OpRemove, name, err)
+		return v, t, f.refuseAll(OpRemove, name, err)
 	}
-	t, err := f.resolve(&v, name, needs{ops: [3]Op{OpRemove}, mount: syscall.EBUSY, blank: true})
+	err = f.resolve(&v, &t, name, needs{ops: [3]Op{OpRemove}, mount: syscall.EBUSY, blank: true})
 	if err == nil && endsInDot(name) {
 		err = syscall.EINVAL
 	}

@@ -39,11 +39,11 @@ func (f *FS) rename(oldname, newname string, opts provider.RenameOptions) error 
 		return f.refuseAll(OpRemove, oldname, err)
 	}
 	m := move{v: v, opts: opts}
-	m.from, err = f.resolve(&v, oldname, needs{ops: [3]Op{OpRemove}, mount: syscall.EBUSY, blank: true})
+	err = f.resolve(&v, &m.from, oldname, needs{ops: [3]Op{OpRemove}, mount: syscall.EBUSY, blank: true})
 	if err != nil {
 		return err
 	}
-	m.to, err = f.resolve(&v, newname, needs{ops: [3]Op{OpCreate, OpWrite}, mount: syscall.EBUSY, blank: true})
+	err = f.resolve(&v, &m.to, newname, needs{ops: [3]Op{OpCreate, OpWrite}, mount: syscall.EBUSY, blank: true})
 	if err != nil {
 		return err
 	}

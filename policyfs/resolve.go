@@ -32,8 +32,11 @@ var statOps = [3]Op{OpStat}
 // is parsed, the policy judges it, and only then the mount table is asked, so
 // that a refusal by policy says nothing about mounts or existence. No provider
 // is asked, except by ResolveParents for the directories before a "..".
-func (f *FS) resolve(v *view, name string, n needs) (target, error) {
-	t := target{name: name, mustDir: endsAsDir(name)}
+//
+// It fills in t, which is the caller's and zero: a target is too large to be
+// handed up by value from call to call. After an error t must not be used.
+func (f *FS) resolve(v *view, t *target, name string, n needs) error {
+	t.name, t.mustDir = name, endsAsDir(name)
 	text := name
 	if f.opts.HostSeparators && runtime.GOOS == "windows" {
 		text = strings.ReplaceAll(text, `\`, `/`)
@@ -44,11 +47,11 @@ func (f *FS) resolve(v *view, name string, n needs) (target, error) {
 	}
 	p, err := namespace.Parse(v.dir, text)
 	if err != nil {
-		return t, v.refuseName(n, name, &textError{err})
+		return v.refuseName(n, name, &textError{err})
 	}
 	if f.opts.PortableNames {
 		if err := portable(p); err != nil {
-			return t, v.refuseName(n, name, &textError{err})
+			return v.refuseName(n, name, &textError{err})
 		}
 	}
 	var d Decision
@@ -59,23 +62,24 @@ func (f *FS) resolve(v *view, name string, n needs) (target, error) {
 		d, req, t.traverse = v.judge(p, n)
 	}
 	if !d.Allow {
-		return t, v.refuse(req, d, name, nil)
+		return v.refuse(req, d, name, nil)
 	}
 	t.Target, err = v.ns.ResolveParsed(v.dir, p, text)
 	if err != nil {
-		return t, v.refuse(req, Decision{Rule: "outside every mount"}, name, err)
+		return v.refuse(req, Decision{Rule: "outside every mount"}, name, err)
 	}
-	return t, v.authorize(&t, n, d, req)
+	return v.authorize(t, n, d, req)
 }
 
 // resolveParents is resolve for a name with "..": the namespace walks it, and
 // asks before each ".." whether the caller may stat the directory it leaves.
-func (f *FS) resolveParents(v *view, t target, text string, n needs) (target, error) {
+func (f *FS) resolveParents(v *view, t *target, text string, n needs) error {
 	own := *v // v itself stays off the heap, for the callers that need no closure
 	var err error
 	var prefix target // the last that was left
+	name := t.name    // nor may the closure hold t
 	t.Target, err = v.ns.ResolveParents(f.context(), v.dir, text, func(at namespace.Target) error {
-		prefix = target{Target: at, name: t.name}
+		prefix = target{Target: at, name: name}
 		stat := needs{ops: [3]Op{OpStat}}
 		d, req, _ := own.judge(at.Path, stat)
 		if !d.Allow {
@@ -90,19 +94,19 @@ func (f *FS) resolveParents(v *view, t target, text string, n needs) (target, er
 		err = own.unseen(&prefix, err)
 	}
 	if err != nil {
-		return t, v.refuseName(n, t.name, err)
+		return v.refuseName(n, name, err)
 	}
 	if f.opts.PortableNames {
 		if err := portable(t.Path); err != nil {
-			return t, v.refuseName(n, t.name, &textError{err})
+			return v.refuseName(n, name, &textError{err})
 		}
 	}
 	d, req, traverse := v.judge(t.Requested, n)
 	t.traverse = traverse
 	if !d.Allow {
-		return t, v.refuse(req, d, t.name, nil)
+		return v.refuse(req, d, name, nil)
 	}
-	return t, v.authorize(&t, n, d, req)
+	return v.authorize(t, n, d, req)
 }
 
 // endsAsDir reports whether name is spelled so that only a directory fits.

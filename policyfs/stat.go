@@ -35,8 +35,8 @@ func (f *FS) statName(name string, refuseLinks bool) (fs.FileInfo, error) {
 
 // stat is Stat and Lstat within one snapshot.
 func (f *FS) stat(v *view, name string, refuseLinks bool) (fs.FileInfo, error) {
-	t, err := f.resolve(v, name, needs{ops: statOps})
-	if err != nil {
+	var t target
+	if err := f.resolve(v, &t, name, needs{ops: statOps}); err != nil {
 		return nil, err
 	}
 	info, err := v.statTarget(&t, refuseLinks)
@@ -106,8 +106,8 @@ func (f *FS) attribute(name string, change func(*view, *target) error) error {
 	if err != nil {
 		return f.refuseAll(OpWrite, name, err)
 	}
-	t, err := f.resolve(&v, name, needs{ops: [3]Op{OpWrite}, mount: syscall.EBUSY, blank: true})
-	if err != nil {
+	var t target
+	if err := f.resolve(&v, &t, name, needs{ops: [3]Op{OpWrite}, mount: syscall.EBUSY, blank: true}); err != nil {
 		return err
 	}
 	if err = v.requireDir(&t); err == nil {

@@ -77,7 +77,7 @@ func (f *FS) walkRoot(root string) (v view, t target, info fs.FileInfo, err erro
 	if err != nil {
 		return v, t, nil, f.refuseAll(OpList, root, err)
 	}
-	t, err = f.resolve(&v, root, needs{ops: [3]Op{OpRead}, instead: OpList})
+	err = f.resolve(&v, &t, root, needs{ops: [3]Op{OpRead}, instead: OpList})
 	if err != nil {
 		return v, t, nil, err
 	}
