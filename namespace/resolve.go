@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -170,6 +171,8 @@ func (n *Namespace) isDir(ctx context.Context, t Target) error {
 	switch {
 	case err != nil:
 		return err
+	case info == nil:
+		return errors.New("the provider returned neither a result nor an error")
 	case info.Mode()&fs.ModeSymlink != 0:
 		return provider.ErrSymlink
 	case !info.IsDir():

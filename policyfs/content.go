@@ -99,7 +99,7 @@ func (v *view) writeTarget(t *target, data []byte, opts provider.ReplaceOptions)
 	_, match := opts.If.Match()
 	if match && limited {
 		// The provider has to read the file to compare it.
-		info, err := t.Provider.Stat(v.fs.context(), t.rel())
+		info, err := described(t.Provider.Stat(v.fs.context(), t.rel()))
 		switch {
 		case err != nil && !isNotExist(err): // of an unknown size, so not read; what is missing Replace says
 			return provider.Digest{}, err

@@ -43,7 +43,7 @@ func (e *dirEntry) Info() (fs.FileInfo, error) { return e.dir.entryInfo(e) }
 // caller to see), through Lstat and the policy.
 func (f *File) entryInfo(e *dirEntry) (fs.FileInfo, error) {
 	if e.entry != nil {
-		info, err := e.entry.Info()
+		info, err := described(e.entry.Info())
 		if err == nil && info.Mode().Type() == e.typ {
 			return publicInfo(info, e.name), nil
 		}
@@ -147,7 +147,7 @@ func (f *File) list() ([]dirEntry, error) {
 	if !f.mode.read {
 		return nil, f.alive(syscall.ENOTDIR)
 	}
-	raw, err := f.f.ReadDir(maxListing)
+	raw, err := listed(f.f.ReadDir(maxListing))
 	if err != nil {
 		return nil, err
 	}

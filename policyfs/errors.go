@@ -107,8 +107,12 @@ func clean(err error) error {
 		case *os.SyscallError:
 			err = e.Err
 			continue
-		case syscall.Errno, *DeniedError, *PartialError, *opaqueError, *textError:
+		case syscall.Errno, *DeniedError, *opaqueError, *textError:
 			return err
+		case *PartialError:
+			shown := *e
+			shown.Err = clean(e.Err)
+			return &shown
 		}
 		switch {
 		case err == nil:

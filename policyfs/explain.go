@@ -83,7 +83,7 @@ func (f *FS) authorized(op Op, name string) (v view, t target, unseen bool, err 
 func (v *view) checkElements(t *target) error {
 	rel := t.rel()
 	for {
-		info, err := t.Provider.Stat(v.fs.context(), rel)
+		info, err := described(t.Provider.Stat(v.fs.context(), rel))
 		switch {
 		case err == nil && info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0:
 			return provider.ErrSymlink
@@ -104,12 +104,15 @@ func (v *view) checkElements(t *target) error {
 // operating system would go through the link.
 func (v *view) checkWay(t *target) error {
 	for at := t.Target; !v.ns.MountPoint(at.Path); {
-		info, err := at.Provider.Stat(v.fs.context(), at.Rel)
+		info, err := described(at.Provider.Stat(v.fs.context(), at.Rel))
 		if err == nil && info.IsDir() {
 			return nil
 		}
 		if !v.readable(&target{Target: at}) {
 			return errUnseen
+		}
+		if err != nil && !isNotExist(err) {
+			return err
 		}
 		at.Path, at.Rel = at.Path.Parent(), at.Rel.Parent()
 		at.Requested = at.Path

@@ -188,7 +188,7 @@ func (f *File) growth(off, n int64) error {
 	if !ok || off >= 0 && off+n <= limit {
 		return nil
 	}
-	info, err := f.f.Stat()
+	info, err := described(f.f.Stat())
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (f *File) seek(offset int64, whence int) (int64, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	info, err := f.f.Stat()
+	info, err := described(f.f.Stat())
 	if err != nil {
 		return 0, err
 	}
@@ -283,7 +283,7 @@ func (f *File) Stat() (fs.FileInfo, error) {
 	if err := f.open(); err != nil {
 		return nil, f.err("stat", err)
 	}
-	info, err := f.f.Stat()
+	info, err := described(f.f.Stat())
 	if err != nil {
 		return nil, f.err("stat", err)
 	}

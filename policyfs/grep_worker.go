@@ -125,7 +125,7 @@ func (w *grepWorker) file() (err error) {
 	if d := v.allowed(OpRead, &at); !d.Allow {
 		return &DeniedError{Op: OpRead, Path: w.path, Rule: d.Rule}
 	}
-	f, err := at.Provider.Open(w.r.ctx, at.Rel, provider.OpenOptions{Read: true})
+	f, err := opened(at.Provider.Open(w.r.ctx, at.Rel, provider.OpenOptions{Read: true}))
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (w *grepWorker) file() (err error) {
 		g.whole(g.buf[:n])
 		return nil
 	}
-	info, err := f.Stat()
+	info, err := described(f.Stat())
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func prefixes(p namespace.Path) func(yield func(namespace.Path) bool) {
 // each is authorized on the way up, so that a refusal comes before anything is
 // made.
 func (v *view) makeAll(at namespace.Target, perm fs.FileMode) error {
-	info, err := at.Provider.Stat(v.fs.context(), at.Rel)
+	info, err := described(at.Provider.Stat(v.fs.context(), at.Rel))
 	switch {
 	case err == nil && info.IsDir():
 		return nil
@@ -178,7 +178,7 @@ func (v *view) makeOne(at namespace.Target, perm fs.FileMode) error {
 			return err
 		}
 	}
-	info, err := at.Provider.Stat(v.fs.context(), at.Rel)
+	info, err := described(at.Provider.Stat(v.fs.context(), at.Rel))
 	switch {
 	case isNotExist(err) && !d.Allow:
 		return &DeniedError{Op: OpCreate, Path: at.Path, Rule: d.Rule}

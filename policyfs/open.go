@@ -112,7 +112,7 @@ func (v *view) openTarget(t *target, opts provider.OpenOptions) (provider.File, 
 		if opts.Create {
 			return nil, syscall.EISDIR
 		}
-		info, err := t.Provider.Stat(v.fs.context(), t.rel())
+		info, err := described(t.Provider.Stat(v.fs.context(), t.rel()))
 		if err == nil && !info.IsDir() {
 			err = notDir(info)
 		}
@@ -126,12 +126,12 @@ func (v *view) openTarget(t *target, opts provider.OpenOptions) (provider.File, 
 		return nil, err
 	}
 	defer lock.unlock()
-	pf, err := t.Provider.Open(v.fs.context(), t.rel(), opts)
+	pf, err := opened(t.Provider.Open(v.fs.context(), t.rel(), opts))
 	if opts.Create && v.fs.opts.CreateParents && errors.Is(err, fs.ErrNotExist) {
 		if perr := v.makeParents(t, 0o777); perr != nil {
 			return nil, perr
 		}
-		pf, err = t.Provider.Open(v.fs.context(), t.rel(), opts)
+		pf, err = opened(t.Provider.Open(v.fs.context(), t.rel(), opts))
 	}
 	return pf, err
 }
@@ -141,7 +141,7 @@ func (v *view) openTarget(t *target, opts provider.OpenOptions) (provider.File, 
 func (v *view) openForReading(t *target, opts provider.OpenOptions) (provider.File, error) {
 	overlay := v.isOverlay(t)
 	opts.Directory = opts.Directory || overlay
-	pf, err := t.Provider.Open(v.fs.context(), t.rel(), opts)
+	pf, err := opened(t.Provider.Open(v.fs.context(), t.rel(), opts))
 	if err == nil {
 		return pf, nil
 	}

@@ -50,12 +50,12 @@ func (v *view) planTree(root namespace.Target, op Op, judge planJudge) (*plan, e
 func (v *view) planDir(p *plan, i int, op Op, judge planJudge) error {
 	d := &p.dirs[i]
 	limit := v.fs.maxWalk()
-	f, err := p.root.Provider.Open(v.fs.context(), d.rel, provider.OpenOptions{Read: true, Directory: true})
+	f, err := opened(p.root.Provider.Open(v.fs.context(), d.rel, provider.OpenOptions{Read: true, Directory: true}))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	list, err := f.ReadDir(limit - p.entries + 1)
+	list, err := listed(f.ReadDir(limit - p.entries + 1))
 	if errors.Is(err, provider.ErrTooMany) || err == nil && len(list) > limit-p.entries {
 		rule := fmt.Sprintf("the tree holds more than %d entries (MaxWalk)", limit)
 		return &DeniedError{Op: op, Path: p.root.Path, Rule: rule, Cause: provider.ErrTooMany}
@@ -116,11 +116,11 @@ func (v *view) remove(p *plan) error {
 	for i := len(p.dirs) - 1; i >= 0; i-- {
 		left, err := v.empty(p, i, children[i], &done)
 		if err != nil {
-			return &PartialError{Done: done, Planned: p.entries + 1, Left: left, Err: clean(err)}
+			return &PartialError{Done: done, Planned: p.entries + 1, Left: left, Err: err}
 		}
 	}
 	if err := p.root.Provider.Remove(v.fs.context(), p.root.Rel); err != nil && !isNotExist(err) {
-		return &PartialError{Done: done, Planned: p.entries + 1, Left: p.root.Path, Err: clean(err)}
+		return &PartialError{Done: done, Planned: p.entries + 1, Left: p.root.Path, Err: err}
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (v *view) empty(p *plan, i int, dirs []int, done *int) (left namespace.Path
 	if err := v.fs.context().Err(); err != nil {
 		return d.path, err
 	}
-	f, err := p.root.Provider.Open(v.fs.context(), d.rel, provider.OpenOptions{Read: true, Directory: true})
+	f, err := opened(p.root.Provider.Open(v.fs.context(), d.rel, provider.OpenOptions{Read: true, Directory: true}))
 	if isNotExist(err) {
 		return d.path, nil
 	}
@@ -186,7 +186,7 @@ func (v *view) empty(p *plan, i int, dirs []int, done *int) (left namespace.Path
 // removeAs is RemoveEntry for a provider without it: it refuses what is no longer
 // of the kind that was planned.
 func (v *view) removeAs(p provider.Provider, rel provider.Path, dir bool) error {
-	info, err := p.Stat(v.fs.context(), rel)
+	info, err := described(p.Stat(v.fs.context(), rel))
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func (m *move) moveFile() error {
 // directory fits a directory only.
 func (m *move) renameShared(opts provider.RenameOptions) error {
 	if m.to.mustDir {
-		info, err := m.from.Provider.Stat(m.v.fs.context(), m.from.rel())
+		info, err := described(m.from.Provider.Stat(m.v.fs.context(), m.from.rel()))
 		if err != nil {
 			return err
 		}
@@ -113,10 +113,12 @@ func (m *move) renameShared(opts provider.RenameOptions) error {
 	defer lock.unlock()
 	err = m.from.Provider.Rename(m.v.fs.context(), m.from.rel(), m.to.rel(), opts)
 	if m.v.fs.opts.CreateParents && isNotExist(err) {
-		info, serr := m.from.Provider.Stat(m.v.fs.context(), m.from.rel())
+		info, serr := described(m.from.Provider.Stat(m.v.fs.context(), m.from.rel()))
 		switch {
-		case serr != nil:
+		case isNotExist(serr):
 			return err // it is the old name that is missing
+		case serr != nil:
+			return serr
 		case info.IsDir():
 			return syscall.EISDIR // on to moveTree, which makes no parents before it knows that it may move
 		}
@@ -167,12 +169,12 @@ func (m *move) belowItself() bool {
 // package os and rename(2): an existing directory there comes first.
 func (m *move) intoItself() error {
 	p, ctx := m.to.Provider, m.v.fs.context()
-	info, err := p.Stat(ctx, m.to.rel())
+	info, err := described(p.Stat(ctx, m.to.rel()))
 	switch {
 	case err == nil && (info.IsDir() || m.opts.NoReplace):
 		return syscall.EEXIST
 	case isNotExist(err):
-		_, err = p.Stat(ctx, m.to.rel().Parent())
+		_, err = described(p.Stat(ctx, m.to.rel().Parent()))
 	}
 	if err != nil {
 		return err

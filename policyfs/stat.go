@@ -46,7 +46,7 @@ func (f *FS) stat(v *view, name string, refuseLinks bool) (fs.FileInfo, error) {
 
 // statTarget describes what was authorized with OpStat.
 func (v *view) statTarget(t *target, refuseLinks bool) (fs.FileInfo, error) {
-	info, err := t.Provider.Stat(v.fs.context(), t.rel())
+	info, err := described(t.Provider.Stat(v.fs.context(), t.rel()))
 	if (err != nil || !info.IsDir()) && v.isOverlay(t) {
 		return overlayInfo(t.Path.Base()), nil
 	}
@@ -123,7 +123,7 @@ func (v *view) requireDir(t *target) error {
 	if !t.mustDir {
 		return nil
 	}
-	info, err := t.Provider.Stat(v.fs.context(), t.rel())
+	info, err := described(t.Provider.Stat(v.fs.context(), t.rel()))
 	if err != nil {
 		return err
 	}

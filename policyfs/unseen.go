@@ -24,7 +24,7 @@ func (v *view) hides(t *target, err error) bool {
 	}
 	for at := t.Target; ; {
 		if !v.readable(&target{Target: at}) {
-			info, err := at.Provider.Stat(v.fs.context(), at.Rel)
+			info, err := described(at.Provider.Stat(v.fs.context(), at.Rel))
 			if err == nil && !info.IsDir() {
 				return true
 			}

@@ -251,7 +251,7 @@ func (w *walker) read(d *walkDir, s *listScratch) ([]walkItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := f.ReadDir(min(max(minListing, w.limit), maxListing))
+	raw, err := listed(f.ReadDir(min(max(minListing, w.limit), maxListing)))
 	f.Close()
 	if err != nil {
 		return nil, err

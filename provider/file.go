@@ -23,19 +23,27 @@ func ReadFileMax(ctx context.Context, p Provider, name Path, limit int64) ([]byt
 		return r.ReadFile(ctx, name, limit)
 	}
 	f, err := p.Open(ctx, name, OpenOptions{Read: true})
+	if err == nil && f == nil {
+		err = errNoAnswer
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if info.IsDir() {
+	case info == nil:
+		return nil, errNoAnswer
+	case info.IsDir():
 		return nil, syscall.EISDIR
 	}
 	return readAll(f, info.Size(), limit)
 }
+
+// errNoAnswer is the error of a provider that breaks its contract.
+var errNoAnswer = errors.New("the provider returned neither a result nor an error")
 
 // readAll reads f to its end. size is only a hint: a file may grow, shrink, or
 // (in some storages) say 0 and hold content.

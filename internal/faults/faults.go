@@ -5,6 +5,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -24,6 +25,19 @@ type Call struct {
 
 // Plan says what a call fails with, or nil. It is called for one call at a time.
 type Plan func(Call) error
+
+// Nothing, from a Plan, makes a call that has a result return nil in its place and
+// no error, as no provider may; a listing gets a nil entry. It means no fault for
+// other calls.
+var Nothing = errors.New("faults: neither a result nor an error")
+
+// unless returns err, and nil where it is Nothing.
+func unless(err error) error {
+	if err == Nothing {
+		return nil
+	}
+	return err
+}
 
 // Nth fails the n-th call.
 func Nth(n int, err error) Plan {
@@ -133,7 +147,7 @@ func (f *FS) begin(op string, name string) error {
 // Open implements [provider.Provider].
 func (f *FS) Open(ctx context.Context, name provider.Path, opts provider.OpenOptions) (provider.File, error) {
 	if err := f.begin("Open", name.String()); err != nil {
-		return nil, err
+		return nil, unless(err)
 	}
 	inner, err := f.inner.Open(ctx, name, opts)
 	if err != nil {
@@ -152,7 +166,7 @@ func (f *FS) Open(ctx context.Context, name provider.Path, opts provider.OpenOpt
 // Stat implements [provider.Provider].
 func (f *FS) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) {
 	if err := f.begin("Stat", name.String()); err != nil {
-		return nil, err
+		return nil, unless(err)
 	}
 	return f.inner.Stat(ctx, name)
 }

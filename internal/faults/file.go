@@ -40,19 +40,23 @@ func (h *file) Append(p []byte) (int, int64, error) {
 }
 
 func (h *file) ReadDir(limit int) ([]fs.DirEntry, error) {
-	if err := h.fs.begin("File.ReadDir", h.name); err != nil {
+	injected := h.fs.begin("File.ReadDir", h.name)
+	if err := unless(injected); err != nil {
 		return nil, err
 	}
 	entries, err := h.File.ReadDir(limit)
 	for i, e := range entries {
 		entries[i] = entry{e, h}
 	}
+	if injected != nil && err == nil {
+		entries = append(entries, nil)
+	}
 	return entries, err
 }
 
 func (h *file) Stat() (fs.FileInfo, error) {
 	if err := h.fs.begin("File.Stat", h.name); err != nil {
-		return nil, err
+		return nil, unless(err)
 	}
 	return h.File.Stat()
 }
@@ -99,7 +103,7 @@ type entry struct {
 
 func (e entry) Info() (fs.FileInfo, error) {
 	if err := e.h.fs.begin("Entry.Info", e.h.name+"/"+e.Name()); err != nil {
-		return nil, err
+		return nil, unless(err)
 	}
 	return e.DirEntry.Info()
 }

@@ -8,7 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -36,6 +38,8 @@ func TestConformance(t *testing.T) {
 type scenario struct {
 	name string
 	run  func(f *policyfs.FS) error
+	// parents is Options.CreateParents.
+	parents bool
 	// partly says that a failure may leave some of the work done.
 	partly bool
 	// tolerant says that a failing call may leave the scenario without error:
@@ -54,6 +58,23 @@ func with(f *policyfs.FS, name string, flag int, use func(afero.File) error) err
 		err = cerr
 	}
 	return err
+}
+
+// fails returns nil where err is the one that is to come without a fault.
+func fails(err, want error) error {
+	if errors.Is(err, want) {
+		return nil
+	}
+	return err
+}
+
+// only is f with two scopes, one to read and one to write.
+func only(f *policyfs.FS, read, write string) *policyfs.FS {
+	policy, err := policyfs.Compile(policyfs.Spec{AllowRead: []string{read}, AllowWrite: []string{write}})
+	if err != nil {
+		panic(err)
+	}
+	return f.WithPolicy(policy)
 }
 
 // errEndless is an iterator that does not come to its end.
@@ -114,6 +135,28 @@ func scenarios() []scenario {
 		}},
 		{name: "Stat", run: func(f *policyfs.FS) error { _, err := f.Stat("d/f"); return err }},
 		{name: "LstatIfPossible", run: func(f *policyfs.FS) error { _, _, err := f.LstatIfPossible("d/f"); return err }},
+		{name: "Stat through ..", run: func(f *policyfs.FS) error { _, err := f.Stat("d/e/../f"); return err }},
+		{name: "Chmod of a spelled directory", run: func(f *policyfs.FS) error { return f.Chmod("d/", 0o700) }},
+		{name: "write to a spelled directory", run: func(f *policyfs.FS) error {
+			return fails(with(f, "d/", os.O_WRONLY, func(afero.File) error { return nil }), syscall.EISDIR)
+		}},
+		{name: "Rename into itself", run: func(f *policyfs.FS) error { return fails(f.Rename("d", "d/e/new"), syscall.EINVAL) }},
+		{name: "Rename to a spelled directory", run: func(f *policyfs.FS) error { return f.Rename("d/e", "d/new/") }},
+		{name: "create with parents", parents: true, partly: true, run: func(f *policyfs.FS) error {
+			return with(f, "x/y/new", os.O_WRONLY|os.O_CREATE, func(afero.File) error { return nil })
+		}},
+		{name: "Rename with parents", parents: true, partly: true, run: func(f *policyfs.FS) error { return f.Rename("d/f", "x/y/new") }},
+		{name: "MkdirAll below a missing directory that may not be made", run: func(f *policyfs.FS) error {
+			return fails(only(f, "/d", "/d/x/y").MkdirAll("d/x/y", 0o755), fs.ErrPermission)
+		}},
+		{name: "Stat below a file that may not be read", tolerant: true, run: func(f *policyfs.FS) error {
+			_, err := only(f, "/d/f/x", "/d").Stat("d/f/x")
+			return fails(fails(err, fs.ErrNotExist), syscall.ENOTDIR)
+		}},
+		{name: "HostPath", run: func(f *policyfs.FS) error {
+			_, err := f.HostPath(policyfs.OpStat, "d/f")
+			return fails(err, errors.ErrUnsupported)
+		}},
 		{name: "Mkdir", run: func(f *policyfs.FS) error { return f.Mkdir("d/new", 0o755) }},
 		{name: "MkdirAll", partly: true, run: func(f *policyfs.FS) error { return f.MkdirAll("d/x/y/z", 0o755) }},
 		{name: "Remove", run: func(f *policyfs.FS) error { return f.Remove("d/f") }},
@@ -157,6 +200,14 @@ func scenarios() []scenario {
 			return first
 		}},
 		{name: "Glob", run: func(f *policyfs.FS) error { _, err := f.Glob("**/g"); return err }, tolerant: true},
+		{name: "Grep in a large file", run: func(f *policyfs.FS) error {
+			var first error
+			q := policyfs.Query{Pattern: "content", Skipped: func(_ string, reason error) { first = errors.Join(first, reason) }}
+			for _, err := range f.Grep("large", q) {
+				first = errors.Join(first, err)
+			}
+			return first
+		}},
 		{name: "Grep", run: func(f *policyfs.FS) error {
 			var first error
 			q := policyfs.Query{Pattern: "content", Skipped: func(_ string, reason error) { first = errors.Join(first, reason) }}
@@ -179,9 +230,23 @@ type world struct {
 	mem  *memfs.FS
 	ctl  *faults.FS
 	face *policyfs.FS
+
+	mu   sync.Mutex // guards told
+	told []string   // the errors that Audit heard of
 }
 
-func newWorld(t *testing.T, withReader bool) world {
+// plain hides what a provider has beyond the contract.
+type plain struct{ *faults.FS }
+
+func (p plain) Open(ctx context.Context, name provider.Path, opts provider.OpenOptions) (provider.File, error) {
+	f, err := p.FS.Open(ctx, name, opts)
+	if f == nil {
+		return nil, err
+	}
+	return struct{ provider.File }{f}, err
+}
+
+func newWorld(t *testing.T, s scenario, optional bool) *world {
 	t.Helper()
 	mem := memfs.New(memfs.Options{})
 	ctx := t.Context()
@@ -190,14 +255,14 @@ func newWorld(t *testing.T, withReader bool) world {
 			t.Fatal(err)
 		}
 	}
-	for name, content := range map[string]string{"d/f": "content of f", "d/e/g": "content of g", "d/h/i": "content of i"} {
+	for name, content := range map[string]string{"d/f": "content of f", "d/e/g": "content of g", "d/h/i": "content of i", "large": strings.Repeat("line\n", 100_000)} {
 		if err := provider.WriteFile(ctx, mem, provider.MustPath(name), []byte(content), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p, ctl := faults.Wrap(mem, nil)
-	if !withReader {
-		p = ctl
+	if !optional {
+		p = plain{ctl}
 	}
 	all := []string{"/"}
 	policy, err := policyfs.Compile(policyfs.Spec{AllowRead: all, AllowWrite: all, AllowHidden: all, AllowRecursiveDelete: true})
@@ -207,11 +272,21 @@ func newWorld(t *testing.T, withReader bool) world {
 	// An operation that goes round in circles ends with its context.
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	t.Cleanup(cancel)
-	return world{mem, ctl, policyfs.New(namespace.Workspace(p), policyfs.Options{Policy: policy}).WithContext(limited)}
+	w := &world{mem: mem, ctl: ctl}
+	w.face = policyfs.New(namespace.Workspace(p), policyfs.Options{Policy: policy, ResolveParents: true, CreateParents: s.parents, Audit: w.record}).WithContext(limited)
+	return w
+}
+
+func (w *world) record(_ context.Context, e policyfs.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e.Err != nil {
+		w.told = append(w.told, e.Err.Error())
+	}
 }
 
 // tree describes everything that is stored.
-func (w world) tree(t *testing.T) string {
+func (w *world) tree(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	var walk func(dir provider.Path)
@@ -244,7 +319,7 @@ func (w world) tree(t *testing.T) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&b, " %q\n", data)
+			fmt.Fprintf(&b, " %x\n", sha256.Sum256(data))
 		}
 	}
 	walk(provider.Path{})
@@ -259,10 +334,10 @@ func TestPolicyfsFaults(t *testing.T) {
 	// not be printed.
 	own := errors.New("disk at /srv/tenant-7 is on fire")
 	for _, injected := range []error{syscall.EIO, own} {
-		for _, withReader := range []bool{true, false} {
+		for _, optional := range []bool{true, false} {
 			for _, s := range scenarios() {
-				t.Run(fmt.Sprintf("%s/%v/%.10v", s.name, withReader, injected), func(t *testing.T) {
-					clean := newWorld(t, withReader)
+				t.Run(fmt.Sprintf("%s/%v/%.10v", s.name, optional, injected), func(t *testing.T) {
+					clean := newWorld(t, s, optional)
 					before := clean.tree(t)
 					if err := s.run(clean.face); err != nil {
 						t.Fatalf("without faults: %v", err)
@@ -274,7 +349,7 @@ func TestPolicyfsFaults(t *testing.T) {
 					}
 					seen := map[string]int{}
 					for _, call := range calls {
-						w := newWorld(t, withReader)
+						w := newWorld(t, s, optional)
 						seen[call.Op+call.Name]++
 						w.ctl.SetPlan(faults.Like(call.Op, call.Name, seen[call.Op+call.Name], injected))
 						err := s.run(w.face)
@@ -302,15 +377,85 @@ func TestPolicyfsFaults(t *testing.T) {
 // whose error tells nobody anything.
 func closing(call faults.Call, err error) bool { return call.Op == "File.Close" && err == nil }
 
+// innermost is the text of what err wraps, of all if it wraps several.
+func innermost(err error) string {
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return innermost(inner)
+		}
+	case interface{ Unwrap() []error }:
+		var all []string
+		for _, inner := range e.Unwrap() {
+			all = append(all, innermost(inner))
+		}
+		return strings.Join(all, "\n")
+	}
+	return err.Error()
+}
+
+// TestPolicyfsNothing makes every call that has a result return neither that nor an
+// error, one at a time: the caller gets an input/output error and no panic, which
+// hides the truth that Audit hears, no File stays open and nothing is half done.
+func TestPolicyfsNothing(t *testing.T) {
+	const truth = "neither a result nor an error"
+	results := []string{"Open", "Stat", "File.Stat", "File.ReadDir", "Entry.Info"}
+	hit := map[string]int{}
+	for _, optional := range []bool{true, false} {
+		for _, s := range scenarios() {
+			clean := newWorld(t, s, optional)
+			before := clean.tree(t)
+			clean.ctl.SetPlan(nil)
+			if err := s.run(clean.face); err != nil {
+				t.Fatalf("%s without faults: %v", s.name, err)
+			}
+			calls, after := clean.ctl.Calls(), clean.tree(t)
+			seen := map[string]int{}
+			for _, call := range calls {
+				seen[call.Op+call.Name]++
+				if !slices.Contains(results, call.Op) {
+					continue
+				}
+				hit[call.Op]++
+				w := newWorld(t, s, optional)
+				w.ctl.SetPlan(faults.Like(call.Op, call.Name, seen[call.Op+call.Name], faults.Nothing))
+				err := s.run(w.face)
+				where := fmt.Sprintf("%s: call %d of %d, %s %s", s.name, call.N, len(calls), call.Op, call.Name)
+				switch {
+				case err == nil && s.tolerant:
+				case err == nil || !strings.Contains(err.Error(), syscall.EIO.Error()):
+					t.Errorf("%s: %v, want an input/output error", where, err)
+				case !strings.Contains(innermost(err), truth):
+					t.Errorf("%s: %v hides %q, want %q", where, err, innermost(err), truth)
+				case len(w.told) > 0 && !strings.Contains(strings.Join(w.told, "\n"), truth):
+					t.Errorf("%s: Audit heard %q, want %q", where, w.told, truth)
+				}
+				if open := w.ctl.OpenFiles(); len(open) > 0 {
+					t.Errorf("%s: still open: %q", where, open)
+				}
+				if tree := w.tree(t); tree != before && tree != after && !s.partly {
+					t.Errorf("%s: half done:\n%s", where, tree)
+				}
+			}
+		}
+	}
+	for _, op := range results {
+		if hit[op] == 0 {
+			t.Errorf("no scenario calls %s", op)
+		}
+	}
+	t.Logf("calls that returned nothing: %v", hit)
+}
+
 // TestPolicyfsStorageGone fails every call from the n-th on.
 func TestPolicyfsStorageGone(t *testing.T) {
 	for _, s := range scenarios() {
-		clean := newWorld(t, true)
+		clean := newWorld(t, s, true)
 		if err := s.run(clean.face); err != nil {
 			t.Fatalf("%s without faults: %v", s.name, err)
 		}
 		for n := range len(clean.ctl.Calls()) {
-			w := newWorld(t, true)
+			w := newWorld(t, s, true)
 			w.ctl.SetPlan(faults.From(n+1, syscall.EIO))
 			if err := s.run(w.face); !errors.Is(err, syscall.EIO) && !s.tolerant && !closing(clean.ctl.Calls()[n], err) {
 				t.Errorf("%s from call %d on: %v", s.name, n+1, err)
