@@ -159,7 +159,6 @@ var (
 		"CASE-rename-changes-the-spelling": "lowntfs-3g lists names in lower case",
 		"REMOVE-an-open-directory":         "an open directory that was removed cannot be described",
 		"LINK-swapped-in-later":            "an open file that is removed stays listed as .ghost-ntfs-3g",
-		"CONC-replace-is-whole":            "sometimes an open says that the name is missing; seen once, on linux/386, cause unknown",
 	}
 )
 

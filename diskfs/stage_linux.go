@@ -61,14 +61,17 @@ func namedStage(dir int) (stage, unix.Errno) {
 		if e != 0 {
 			return stage{fd: -1}, e
 		}
+		// Whether the name is still there, and not the number of links: a file
+		// server that keeps a removed file under a name of its own while it is
+		// open (NTFS and NFS do) goes on to count one.
 		var st unix.Stat_t
 		locked := flock(s.fd, unix.LOCK_EX|unix.LOCK_NB)
-		if e := fstat(s.fd, &st); e != 0 {
+		switch e := fstatat(dir, s.temp, &st); {
+		case e == 0 && locked != unix.EWOULDBLOCK:
+			return s, 0 // storage without locks has no sweepers either
+		case e != 0 && e != unix.ENOENT:
 			s.discard()
 			return stage{fd: -1}, e
-		}
-		if locked != unix.EWOULDBLOCK && st.Nlink != 0 {
-			return s, 0 // storage without locks has no sweepers either
 		}
 		s.discard()
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -215,6 +216,52 @@ func TestLiveTemporaryOfAnotherProcess(t *testing.T) {
 		}
 		if got := names(t, base); len(got) != 1 {
 			t.Errorf("left behind: %v", got)
+		}
+	})
+}
+
+// TestSweptBeforeTheLock: a sweeper that meets a temporary between its creation
+// and its lock removes it, and Replace begins anew, also where a removed file
+// that is open keeps a link: NTFS and NFS only give it another name, which is
+// what the sweeper of this test does.
+func TestSweptBeforeTheLock(t *testing.T) {
+	inModes(t, func(t *testing.T, m mode) {
+		base := tempDirIn(t, scratch(t))
+		lay(t, base, "", "root/", "root/f: old", "removed/")
+		p := m.openDir(t, base+"/root", diskfs.Options{NoSync: true})
+		var stop atomic.Bool
+		var swept atomic.Int32
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for !stop.Load() {
+				for _, name := range names(t, base+"/root") {
+					if !diskfs.IsReserved(name) {
+						continue
+					}
+					f, err := os.Open(filepath.Join(base, "root", name))
+					if err != nil {
+						continue
+					}
+					if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil &&
+						os.Rename(filepath.Join(base, "root", name), filepath.Join(base, "removed", name)) == nil {
+						swept.Add(1)
+					}
+					f.Close()
+				}
+			}
+		})
+		tries := 0
+		const enough = 20 // swept: one of a hundred tries
+		for deadline := time.Now().Add(time.Minute); swept.Load() < enough && time.Now().Before(deadline); tries++ {
+			if err := provider.WriteFile(t.Context(), p, path("f"), []byte("new"), 0); err != nil {
+				t.Errorf("Replace: %v", err)
+			}
+		}
+		stop.Store(true)
+		wg.Wait()
+		t.Logf("MEASURED %s: %d swept in %d Replaces", t.Name(), swept.Load(), tries)
+		if swept.Load() < enough {
+			t.Error("too few temporaries were met before their lock")
 		}
 	})
 }
