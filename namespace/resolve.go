@@ -31,12 +31,14 @@ func (n *Namespace) Resolve(dir Path, name string) (Target, error) {
 }
 
 // ResolveParsed is [Namespace.Resolve] for a caller that has judged p, the result
-// of Parse(dir, name), before it asks where p leads.
-func (n *Namespace) ResolveParsed(dir, p Path, name string) (Target, error) {
+// of Parse(*dir, name), before it asks where p leads. It sets t, which after an
+// error is anything.
+func (n *Namespace) ResolveParsed(t *Target, dir *Path, p Path, name string) (err error) {
 	if n != nil && n.shorthand {
-		return n.Resolve(dir, name)
+		*t, err = n.Resolve(*dir, name)
+		return err
 	}
-	return n.Lookup(p)
+	return n.locate(t, p)
 }
 
 // dirOr returns dir, or the default when it is unset.

@@ -81,7 +81,9 @@ func TestShorthand(t *testing.T) {
 		if err != nil || got.Requested.String() != c.requested || got.Path.String() != c.path {
 			t.Errorf("Resolve(%v, %q) = %v -> %v, %v; want %s -> %s", c.dir, c.name, got.Requested, got.Path, err, c.requested, c.path)
 		}
-		if again, err := n.ResolveParsed(n.dirOr(c.dir), got.Requested, c.name); err != nil || again != got {
+		var again Target
+		dir := n.dirOr(c.dir)
+		if err := n.ResolveParsed(&again, &dir, got.Requested, c.name); err != nil || again != got {
 			t.Errorf("ResolveParsed(%v, %q) = %v, %v", c.dir, c.name, again, err)
 		}
 	}

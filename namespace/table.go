@@ -301,23 +301,36 @@ func (nd *node) alike(elem string) []*node {
 // [ErrOutside], and so is one that spells a mount point nested in another mount
 // in a way that case-insensitive storage could take for the same name.
 func (n *Namespace) Lookup(p Path) (Target, error) {
+	var t Target
+	if err := n.locate(&t, p); err != nil {
+		return Target{}, err
+	}
+	return t, nil
+}
+
+// locate is Lookup into t, which it sets only when it succeeds: field by field,
+// because a copy of what was just written has to wait for the writes.
+func (n *Namespace) locate(t *Target, p Path) error {
 	if p.s == "" {
-		return Target{}, refusal("unset path")
+		return refusal("unset path")
 	}
 	if n == nil || n.root == nil {
-		return Target{}, ErrOutside
+		return ErrOutside
 	}
 	nd, rest, shadowed := n.find(p)
 	switch m := nd.within; {
 	case shadowed:
-		return Target{}, ErrOutside
+		return ErrOutside
 	case m != nil:
-		rel, _ := m.at.tree.Cut(p.tree)
-		return Target{Requested: p, Path: p, Mount: m.at, Provider: m.provider, Rel: rel, Access: m.access}, nil
+		t.Requested, t.Path, t.Mount = p, p, m.at
+		t.Provider, t.Access = m.provider, m.access
+		t.Rel, _ = m.at.tree.Cut(p.tree)
+		return nil
 	case rest == "":
-		return n.syntheticTarget(p), nil
+		*t = n.syntheticTarget(p)
+		return nil
 	}
-	return Target{}, ErrOutside
+	return ErrOutside
 }
 
 // syntheticTarget is p in the namespace's own provider.
@@ -330,11 +343,17 @@ func (n *Namespace) syntheticTarget(p Path) Target {
 // is a mount point itself. Where other storage around the mount point has no
 // directory of that name, or has something else there, this is what agents see.
 func (n *Namespace) Ancestor(p Path) (t Target, ok bool) {
-	nd := n.node(p)
-	if nd == nil || nd.mount != nil {
+	if !n.IsAncestor(p) {
 		return Target{}, false
 	}
 	return n.syntheticTarget(p), true
+}
+
+// IsAncestor reports whether p is a strict ancestor of a mount point and is none
+// itself.
+func (n *Namespace) IsAncestor(p Path) bool {
+	nd := n.node(p)
+	return nd != nil && nd.mount == nil
 }
 
 // node returns the node that p is, or nil.

@@ -28,67 +28,60 @@ func allCompiled(p Policy) bool {
 	return false
 }
 
-// judgeStat is judge for OpStat alone. A compiled policy is asked for OpRead
-// first: most of what is statted may be read, and then nothing remains to ask.
-func (v *view) judgeStat(p namespace.Path) (d Decision, req Request, read bool) {
-	req = Request{OpStat, p}
-	if v.fs.pure {
-		if d = check(v.pol, Request{OpRead, p}); d.Allow {
-			return d, req, true
+// judge asks the policy for one path of t: as the caller named it, or another one
+// of the same object. It returns the decision that counts and the op it is about,
+// the first refusal or the last permission, and notes in t what else it learned.
+func (v *view) judge(t *target, p namespace.Path, n *needs) (op Op, d Decision) {
+	if n.ops == [3]Op{OpStat} && v.fs.pure {
+		// Most of what is statted may be read, and then nothing remains to ask.
+		if d = decide(v.pol, OpRead, p); d.Allow {
+			t.read = true
+			return OpStat, d
 		}
 	}
-	return check(v.pol, req), req, false
-}
-
-// judge asks the policy for the path as the caller named it. It returns the
-// decision that counts and the request it answers: the first refusal, or the
-// last permission.
-func (v *view) judge(p namespace.Path, n needs) (d Decision, req Request, traverse bool) {
-	for i, op := range n.ops {
-		if op == 0 && i > 0 {
+	for i, next := range n.ops {
+		if next == 0 && i > 0 {
 			break
 		}
-		req = Request{Op: op, Path: p}
-		d = check(v.pol, req)
-		if !d.Allow && n.instead != 0 && i == 0 {
-			if alt := (Request{Op: n.instead, Path: p}); check(v.pol, alt).Allow {
-				req, d, traverse = alt, Decision{Allow: true}, true
-				continue
-			}
+		op = next
+		d = decide(v.pol, op, p)
+		if !d.Allow && n.instead != 0 && i == 0 && decide(v.pol, n.instead, p).Allow {
+			op, d, t.traverse = n.instead, Decision{Allow: true}, true
+			continue
 		}
 		if !d.Allow {
-			return d, req, false
+			break
 		}
 	}
-	return d, req, traverse
+	return op, d
 }
 
 // authorize finishes what judge began, once the mount table has said where the
 // path leads: the other paths of the same object, starter files and the access of
-// the mount. It announces the decision to Audit.
-func (v *view) authorize(t *target, n needs, d Decision, req Request) error {
+// the mount. It announces the decision d about op to Audit.
+func (v *view) authorize(t *target, n *needs, op Op, d Decision) error {
 	if err := v.authorizeMore(t, n); err != nil {
 		if denied, ok := err.(*DeniedError); ok {
 			return v.refuse(Request{denied.Op, denied.Path}, Decision{Rule: denied.Rule}, t.name, nil)
 		}
-		return v.refuse(req, Decision{Rule: err.Error()}, t.name, err)
+		return v.refuse(Request{op, t.Requested}, Decision{Rule: err.Error()}, t.name, err)
 	}
 	if n.blank && t.name == "" {
-		return v.refuse(req, Decision{Rule: "blank name"}, t.name, errBlank)
+		return v.refuse(Request{op, t.Requested}, Decision{Rule: "blank name"}, t.name, errBlank)
 	}
 	if n.mount != 0 && v.ns.MountPoint(t.Path) {
-		return v.refuse(req, Decision{Rule: "mount point"}, t.name, n.mount)
+		return v.refuse(Request{op, t.Requested}, Decision{Rule: "mount point"}, t.name, n.mount)
 	}
 	if v.fs.opts.Audit != nil {
-		v.announce(req, d, t.name, nil)
+		v.announce(Request{op, t.Requested}, d, t.name, nil)
 	}
 	return nil
 }
 
 // authorizeMore judges the other agent paths of the same object (the shorthand's
 // result, overlapping grants), one refusal refuses; then what no policy decides.
-func (v *view) authorizeMore(t *target, n needs) error {
-	if t.Requested != t.Path && t.Requested != (namespace.Path{}) {
+func (v *view) authorizeMore(t *target, n *needs) error {
+	if t.renamed() {
 		if err := v.judgeAlias(t.Path, t, n); err != nil {
 			return err
 		}
@@ -117,12 +110,12 @@ func (v *view) authorizeMore(t *target, n needs) error {
 // judgeAlias is judge for another path of the same object. Where the named path
 // may only be traversed, so may the object; where only the alias may, the whole
 // is no more than that.
-func (v *view) judgeAlias(alias namespace.Path, t *target, n needs) error {
-	d, req, traverse := v.judge(alias, n)
+func (v *view) judgeAlias(alias namespace.Path, t *target, n *needs) error {
+	op, d := v.judge(t, alias, n)
+	t.read = false // it was about one of the paths
 	if !d.Allow {
-		return &DeniedError{Op: req.Op, Path: req.Path, Rule: d.Rule}
+		return &DeniedError{Op: op, Path: alias, Rule: d.Rule}
 	}
-	t.traverse = t.traverse || traverse
 	return nil
 }
 
@@ -171,7 +164,7 @@ func (v *view) refuse(req Request, d Decision, name string, err error) error {
 }
 
 // refuseName is refuse for a name that leads to no path.
-func (v *view) refuseName(n needs, name string, err error) error {
+func (v *view) refuseName(n *needs, name string, err error) error {
 	req := Request{Op: n.ops[0]}
 	if denied, ok := err.(*DeniedError); ok {
 		return v.refuse(Request{denied.Op, denied.Path}, Decision{Rule: denied.Rule}, name, nil)

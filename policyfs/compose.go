@@ -3,6 +3,8 @@ package policyfs
 import (
 	"fmt"
 	"slices"
+
+	"github.com/workspacefs/workspacefs/namespace"
 )
 
 // Compose returns the policy that allows what every one of policies allows.
@@ -62,24 +64,26 @@ func (c *composed) add(l layer) {
 }
 
 // Check implements [Policy].
-func (c *composed) Check(r Request) Decision {
+func (c *composed) Check(r Request) Decision { return c.decide(r.Op, r.Path) }
+
+func (c *composed) decide(op Op, at namespace.Path) Decision {
 	if len(c.layers) == 0 {
 		return Decision{Rule: textNoLayers}
 	}
 	for i := range c.layers {
-		if d := c.layers[i].check(r); !d.Allow {
+		if d := c.layers[i].decide(op, at); !d.Allow {
 			return d
 		}
 	}
 	return Decision{Allow: true, Rule: textAllLayers}
 }
 
-// check asks one layer.
-func (l *layer) check(r Request) Decision {
+// decide asks one layer.
+func (l *layer) decide(op Op, at namespace.Path) Decision {
 	if l.rules != nil {
-		return l.rules.Check(r)
+		return l.rules.decide(op, at)
 	}
-	return l.numbered(checkCustom(l.policy, r))
+	return l.numbered(checkCustom(l.policy, Request{op, at}))
 }
 
 // numbered puts the number of the layer before the rule of a refusal.

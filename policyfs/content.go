@@ -23,12 +23,12 @@ func (f *FS) ReadFile(name string) ([]byte, provider.Digest, error) {
 
 // readFile is ReadFile without the digest.
 func (f *FS) readFile(name string) ([]byte, error) {
-	v, err := f.view()
-	if err != nil {
+	var v view
+	if err := f.view(&v); err != nil {
 		return nil, f.refuseAll(OpRead, name, err)
 	}
 	var t target
-	if err := f.resolve(&v, &t, name, needs{ops: [3]Op{OpRead}}); err != nil {
+	if err := f.resolve(&v, &t, name, &needs{ops: [3]Op{OpRead}}); err != nil {
 		return nil, err
 	}
 	data, err := v.readTarget(&t)
@@ -63,8 +63,8 @@ func (f *FS) WriteFile(name string, data []byte, opts provider.ReplaceOptions) (
 }
 
 func (f *FS) writeFile(name string, data []byte, opts provider.ReplaceOptions) (provider.Digest, error) {
-	v, err := f.view()
-	if err != nil {
+	var v view
+	if err := f.view(&v); err != nil {
 		return provider.Digest{}, f.refuseAll(OpWrite, name, err)
 	}
 	n := needs{ops: [3]Op{OpCreate, OpWrite}, mount: syscall.EISDIR, blank: true}
@@ -77,7 +77,7 @@ func (f *FS) writeFile(name string, data []byte, opts provider.ReplaceOptions) (
 		n.ops = [3]Op{OpRead, OpWrite}
 	}
 	var t target
-	if err := f.resolve(&v, &t, name, n); err != nil {
+	if err := f.resolve(&v, &t, name, &n); err != nil {
 		return provider.Digest{}, err
 	}
 	digest, err := v.writeTarget(&t, data, opts)

@@ -237,8 +237,8 @@ func (v *view) aliasCursors(p namespace.Path) []cursor {
 
 // lstatPath is Lstat for a canonical path, judged like any other.
 func (f *FS) lstatPath(p namespace.Path) (fs.FileInfo, error) {
-	v, err := f.view()
-	if err != nil {
+	var v view
+	if err := f.view(&v); err != nil {
 		return nil, f.refuseAll(OpStat, p.String(), err)
 	}
 	return f.stat(&v, p.String(), false)

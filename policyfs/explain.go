@@ -17,7 +17,8 @@ import (
 func (f *FS) Explain(op Op, name string) Decision {
 	quiet := *f
 	quiet.opts.Audit = nil
-	v, err := quiet.view()
+	var v view
+	err := quiet.view(&v)
 	n := needs{ops: [3]Op{op}}
 	switch op {
 	case OpRemove, OpRemoveTree, OpMoveTree:
@@ -25,7 +26,7 @@ func (f *FS) Explain(op Op, name string) Decision {
 	}
 	if err == nil {
 		var t target
-		err = quiet.resolve(&v, &t, name, n)
+		err = quiet.resolve(&v, &t, name, &n)
 	}
 	if err == nil {
 		return Decision{Allow: true, Rule: check(v.pol, Request{op, v.mustParse(name)}).Rule}
@@ -63,11 +64,11 @@ func (f *FS) Authorize(op Op, names ...string) error {
 // authorized resolves name for op and checks the elements that exist. unseen says
 // that the error is about something that the caller may not see.
 func (f *FS) authorized(op Op, name string) (v view, t target, unseen bool, err error) {
-	v, err = f.view()
+	err = f.view(&v)
 	if err != nil {
 		return v, t, false, f.refuseAll(op, name, err)
 	}
-	err = f.resolve(&v, &t, name, needs{ops: [3]Op{op}})
+	err = f.resolve(&v, &t, name, &needs{ops: [3]Op{op}})
 	if err != nil {
 		return v, t, false, err
 	}

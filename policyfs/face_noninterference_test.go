@@ -300,3 +300,29 @@ func TestWayIsNoOracle(t *testing.T) {
 		}
 	}
 }
+
+// TestWayAtOnePathOfTwo: a file that may be read at one of its paths and bears, at
+// the other, the name of a directory on the way to something is not there at
+// either.
+func TestWayAtOnePathOfTwo(t *testing.T) {
+	m := tree{"way": "k", "open": "k"}.memory(t)
+	ns, err := namespace.New(namespace.Mount{At: "/data", Provider: m}, namespace.Mount{At: "/mnt/same", Provider: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, aliases := range []bool{false, true} {
+		spec := policyfs.Spec{AllowRead: []string{"/data", "/mnt/same/open", "/mnt/same/way/down"}}
+		if aliases {
+			spec.AllowRead = append(spec.AllowRead, "/mnt/same/way")
+		}
+		f := policyfs.New(ns, policyfs.Options{Policy: compile(t, spec)})
+		for name, want := range map[string]bool{
+			"/data/open": true, "/mnt/same/open": true, "/data/way": aliases, "/mnt/same/way": aliases,
+		} {
+			_, err := f.Stat(name)
+			if want && err != nil || !want && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("readable at both %v: Stat(%s): %v, want it to be there: %v", aliases, name, err, want)
+			}
+		}
+	}
+}

@@ -168,27 +168,28 @@ type view struct {
 	seed *seedSet
 }
 
-// view takes the snapshot of an operation. A source that fails denies with its
-// error as the Cause: never the old table, and never silently.
-func (f *FS) view() (view, error) {
+// view takes the snapshot of an operation into v, which is the caller's and zero.
+// A source that fails denies with its error as the Cause: never the old table, and
+// never silently.
+func (f *FS) view(v *view) error {
 	if f.src == nil {
-		return view{}, &DeniedError{Rule: "no namespace"}
+		return &DeniedError{Rule: "no namespace"}
 	}
 	ns, err := f.src.Namespace()
 	if err != nil {
-		return view{}, &DeniedError{Rule: "the namespace is unavailable", Cause: err}
+		return &DeniedError{Rule: "the namespace is unavailable", Cause: err}
 	}
 	if ns == nil {
-		return view{}, &DeniedError{Rule: "the namespace is empty"}
+		return &DeniedError{Rule: "the namespace is empty"}
 	}
-	v := view{fs: f, ns: ns, dir: f.dir, pol: f.pol}
+	v.fs, v.ns, v.pol = f, ns, f.pol
 	if f.seeds != nil {
 		v.seed = f.seeds.Load()
 	}
-	if v.dir == (namespace.Path{}) {
+	if v.dir = f.dir; v.dir.String() == "" {
 		v.dir, _ = ns.Dir()
 	}
-	return v, nil
+	return nil
 }
 
 // current reports whether the table of the snapshot is still the source's:
@@ -208,8 +209,16 @@ type target struct {
 	// traverse: needs.instead was allowed, not what was asked for. Only
 	// directories are visible then, and only as the way to what lies below.
 	traverse bool
-	// read: OpRead is known to be allowed for the named path.
+	// read: OpRead is known to be allowed for the object, which has no other path
+	// than the named one.
 	read bool
+}
+
+// renamed reports whether the object has another path than the one the caller
+// named: the shorthand stood for it.
+func (t *target) renamed() bool {
+	named := t.Requested.String()
+	return named != t.Path.String() && named != ""
 }
 
 // rel is the object's path in its provider.

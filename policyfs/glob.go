@@ -44,8 +44,8 @@ func (f *FS) glob(pattern string) ([]string, error) {
 	if err != nil {
 		return nil, &textError{err}
 	}
-	v, err := f.view()
-	if err != nil {
+	var v view
+	if err := f.view(&v); err != nil {
 		return nil, f.refuseAll(OpList, pattern, err)
 	}
 	var names []string
@@ -187,7 +187,7 @@ func unescape(elem string) (name string, ok bool) {
 // it visited.
 func (v *view) globBase(b *globBase, limit int, names *[]string) (visited int, err error) {
 	var t target
-	if err := v.fs.resolve(v, &t, b.literal, needs{ops: [3]Op{OpRead}, instead: OpList}); err != nil {
+	if err := v.fs.resolve(v, &t, b.literal, &needs{ops: [3]Op{OpRead}, instead: OpList}); err != nil {
 		if errors.Is(err, fs.ErrInvalid) {
 			return 0, err
 		}

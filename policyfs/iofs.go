@@ -105,8 +105,8 @@ func (i ioFS) Sub(dir string) (fs.FS, error) {
 	if err := i.check("sub", dir); err != nil {
 		return nil, err
 	}
-	v, err := i.f.view()
-	if err != nil {
+	var v view
+	if err := i.f.view(&v); err != nil {
 		return nil, pathErr("sub", dir, i.f.refuseAll(OpList, dir, err))
 	}
 	p, err := namespace.Parse(v.dir, dir)

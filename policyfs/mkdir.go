@@ -16,15 +16,15 @@ func (f *FS) Mkdir(name string, perm fs.FileMode) error {
 }
 
 func (f *FS) mkdir(name string, perm fs.FileMode) error {
-	v, err := f.view()
-	if err != nil {
+	var v view
+	if err := f.view(&v); err != nil {
 		return f.refuseAll(OpCreate, name, err)
 	}
 	var t target
-	if err := f.resolve(&v, &t, name, needs{ops: [3]Op{OpCreate}, mount: syscall.EEXIST, blank: true}); err != nil {
+	if err := f.resolve(&v, &t, name, &needs{ops: [3]Op{OpCreate}, mount: syscall.EEXIST, blank: true}); err != nil {
 		return err
 	}
-	err = v.mkdirTarget(&t, perm)
+	err := v.mkdirTarget(&t, perm)
 	v.done(OpCreate, &t, err)
 	return err
 }
@@ -56,15 +56,15 @@ func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
 }
 
 func (f *FS) mkdirAll(name string, perm fs.FileMode) error {
-	v, err := f.view()
-	if err != nil {
+	var v view
+	if err := f.view(&v); err != nil {
 		return f.refuseAll(OpCreate, name, err)
 	}
 	var t target
-	if err := f.resolve(&v, &t, name, needs{ops: [3]Op{OpCreate}, instead: OpStat, blank: true}); err != nil {
+	if err := f.resolve(&v, &t, name, &needs{ops: [3]Op{OpCreate}, instead: OpStat, blank: true}); err != nil {
 		return err
 	}
-	err = v.mkdirAllTarget(&t, perm)
+	err := v.mkdirAllTarget(&t, perm)
 	v.done(OpCreate, &t, err)
 	return err
 }

@@ -42,12 +42,13 @@ func (f *FS) open(name string, flag int, perm fs.FileMode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := f.view()
-	if err != nil {
+	var v view
+	if err := f.view(&v); err != nil {
 		return nil, f.refuseAll(OpRead, name, err)
 	}
 	var t target
-	if err := f.resolve(&v, &t, name, openNeeds(opts)); err != nil {
+	needs := openNeeds(opts)
+	if err := f.resolve(&v, &t, name, &needs); err != nil {
 		return nil, err
 	}
 	pf, err := v.openTarget(&t, opts)
@@ -156,8 +157,7 @@ func (v *view) openForReading(t *target, opts provider.OpenOptions) (provider.Fi
 // isOverlay reports whether t is a directory because a mount point lies below it,
 // while the mount that contains it may have anything, or nothing, there.
 func (v *view) isOverlay(t *target) bool {
-	_, ok := v.ns.Ancestor(t.Path)
-	return ok && !t.rel().IsRoot()
+	return !t.rel().IsRoot() && v.ns.IsAncestor(t.Path)
 }
 
 // isTypeError reports whether err says that an object is there and is no directory.

@@ -84,18 +84,22 @@ const (
 
 // check is the only way in which this package asks a policy. It denies where p
 // cannot answer, and a denial always bears a rule.
-func check(p Policy, r Request) Decision {
+func check(p Policy, r Request) Decision { return decide(p, r.Op, r.Path) }
+
+// decide is check with the request in its parts, which travel in registers: for
+// the calls that every operation makes.
+func decide(p Policy, op Op, at namespace.Path) Decision {
 	switch p := p.(type) {
 	case *compiled:
 		if p != nil {
-			return p.Check(r)
+			return p.decide(op, at)
 		}
 	case *composed:
 		if p != nil {
-			return p.Check(r)
+			return p.decide(op, at)
 		}
 	}
-	return checkCustom(p, r)
+	return checkCustom(p, Request{op, at})
 }
 
 // checkCustom asks a policy that this package did not make.

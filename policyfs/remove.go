@@ -17,11 +17,13 @@ func (f *FS) Remove(name string) error {
 }
 
 func (f *FS) remove(name string) error {
-	v, t, err := f.resolveRemoval(name)
-	if err != nil {
+	var v view
+	var t target
+	if err := f.resolveRemoval(&v, &t, name); err != nil {
 		return err
 	}
-	if err = v.requireDir(&t); err == nil {
+	err := v.requireDir(&t)
+	if err == nil {
 		err = v.removeOne(&t)
 	}
 	v.done(OpRemove, &t, err)
@@ -29,16 +31,17 @@ func (f *FS) remove(name string) error {
 }
 
 // resolveRemoval authorizes the removal of one name.
-func (f *FS) resolveRemoval(name string) (v view, t target, err error) {
-	v, err = f.view()
-	if err != nil {
-		return v, t, f.refuseAll(OpRemove, name, err)
+func (f *FS) resolveRemoval(v *view, t *target, name string) error {
+	if err := f.view(v); err != nil {
+		return f.refuseAll(OpRemove, name, err)
 	}
-	err = f.resolve(&v, &t, name, needs{ops: [3]Op{OpRemove}, mount: syscall.EBUSY, blank: true})
-	if err == nil && endsInDot(name) {
-		err = syscall.EINVAL
+	if err := f.resolve(v, t, name, &needs{ops: [3]Op{OpRemove}, mount: syscall.EBUSY, blank: true}); err != nil {
+		return err
 	}
-	return v, t, err
+	if endsInDot(name) {
+		return syscall.EINVAL
+	}
+	return nil
 }
 
 // removeOne removes one object under the structure lock.
@@ -63,11 +66,12 @@ func (f *FS) RemoveAll(name string) error {
 }
 
 func (f *FS) removeAll(name string) error {
-	v, t, err := f.resolveRemoval(name)
-	if err != nil {
+	var v view
+	var t target
+	if err := f.resolveRemoval(&v, &t, name); err != nil {
 		return err
 	}
-	err = v.removeTree(&t)
+	err := v.removeTree(&t)
 	v.done(OpRemoveTree, &t, err)
 	return err
 }

@@ -34,23 +34,21 @@ type move struct {
 }
 
 func (f *FS) rename(oldname, newname string, opts provider.RenameOptions) error {
-	v, err := f.view()
-	if err != nil {
+	m := move{opts: opts}
+	v := &m.v
+	if err := f.view(v); err != nil {
 		return f.refuseAll(OpRemove, oldname, err)
 	}
-	m := move{v: v, opts: opts}
-	err = f.resolve(&v, &m.from, oldname, needs{ops: [3]Op{OpRemove}, mount: syscall.EBUSY, blank: true})
-	if err != nil {
+	if err := f.resolve(v, &m.from, oldname, &needs{ops: [3]Op{OpRemove}, mount: syscall.EBUSY, blank: true}); err != nil {
 		return err
 	}
-	err = f.resolve(&v, &m.to, newname, needs{ops: [3]Op{OpCreate, OpWrite}, mount: syscall.EBUSY, blank: true})
-	if err != nil {
+	if err := f.resolve(v, &m.to, newname, &needs{ops: [3]Op{OpCreate, OpWrite}, mount: syscall.EBUSY, blank: true}); err != nil {
 		return err
 	}
 	if err := m.widens(&m.from.Target, &m.to.Target); err != nil {
 		return v.refuse(Request{err.Op, err.Path}, Decision{Rule: err.Rule}, oldname, nil)
 	}
-	err = m.do()
+	err := m.do()
 	if v.fs.opts.Audit != nil {
 		v.done(OpRemove, &m.from, err)
 		v.outcome(OpCreate, &m.to, err)

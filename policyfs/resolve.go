@@ -25,17 +25,15 @@ type needs struct {
 	blank bool
 }
 
-// statOps are the ops of Stat and Lstat.
-var statOps = [3]Op{OpStat}
-
 // resolve is the one way from a name to an object. The order is fixed: the name
 // is parsed, the policy judges it, and only then the mount table is asked, so
 // that a refusal by policy says nothing about mounts or existence. No provider
 // is asked, except by ResolveParents for the directories before a "..".
 //
-// It fills in t, which is the caller's and zero: a target is too large to be
-// handed up by value from call to call. After an error t must not be used.
-func (f *FS) resolve(v *view, t *target, name string, n needs) error {
+// It fills in t, which is the caller's and zero, field by field: to hand a target
+// up by value from call to call costs more than what is decided about it. After an
+// error t must not be used.
+func (f *FS) resolve(v *view, t *target, name string, n *needs) error {
 	t.name, t.mustDir = name, endsAsDir(name)
 	text := name
 	if f.opts.HostSeparators && runtime.GOOS == "windows" {
@@ -54,26 +52,19 @@ func (f *FS) resolve(v *view, t *target, name string, n needs) error {
 			return v.refuseName(n, name, &textError{err})
 		}
 	}
-	var d Decision
-	var req Request
-	if n.ops == statOps {
-		d, req, t.read = v.judgeStat(p)
-	} else {
-		d, req, t.traverse = v.judge(p, n)
-	}
+	op, d := v.judge(t, p, n)
 	if !d.Allow {
-		return v.refuse(req, d, name, nil)
+		return v.refuse(Request{op, p}, d, name, nil)
 	}
-	t.Target, err = v.ns.ResolveParsed(v.dir, p, text)
-	if err != nil {
-		return v.refuse(req, Decision{Rule: "outside every mount"}, name, err)
+	if err := v.ns.ResolveParsed(&t.Target, &v.dir, p, text); err != nil {
+		return v.refuse(Request{op, p}, Decision{Rule: "outside every mount"}, name, err)
 	}
-	return v.authorize(t, n, d, req)
+	return v.authorize(t, n, op, d)
 }
 
 // resolveParents is resolve for a name with "..": the namespace walks it, and
 // asks before each ".." whether the caller may stat the directory it leaves.
-func (f *FS) resolveParents(v *view, t *target, text string, n needs) error {
+func (f *FS) resolveParents(v *view, t *target, text string, n *needs) error {
 	own := *v // v itself stays off the heap, for the callers that need no closure
 	var err error
 	var prefix target // the last that was left
@@ -81,11 +72,10 @@ func (f *FS) resolveParents(v *view, t *target, text string, n needs) error {
 	t.Target, err = v.ns.ResolveParents(f.context(), v.dir, text, func(at namespace.Target) error {
 		prefix = target{Target: at, name: name}
 		stat := needs{ops: [3]Op{OpStat}}
-		d, req, _ := own.judge(at.Path, stat)
-		if !d.Allow {
-			return &DeniedError{Op: req.Op, Path: req.Path, Rule: d.Rule}
+		if op, d := own.judge(&prefix, at.Path, &stat); !d.Allow {
+			return &DeniedError{Op: op, Path: at.Path, Rule: d.Rule}
 		}
-		return own.authorizeMore(&prefix, stat)
+		return own.authorizeMore(&prefix, &stat)
 	})
 	if errors.Is(err, provider.ErrPath) {
 		err = provider.ErrPath // its text may be the provider's
@@ -101,12 +91,11 @@ func (f *FS) resolveParents(v *view, t *target, text string, n needs) error {
 			return v.refuseName(n, name, &textError{err})
 		}
 	}
-	d, req, traverse := v.judge(t.Requested, n)
-	t.traverse = traverse
+	op, d := v.judge(t, t.Requested, n)
 	if !d.Allow {
-		return v.refuse(req, d, name, nil)
+		return v.refuse(Request{op, t.Requested}, d, name, nil)
 	}
-	return v.authorize(t, n, d, req)
+	return v.authorize(t, n, op, d)
 }
 
 // endsAsDir reports whether name is spelled so that only a directory fits.

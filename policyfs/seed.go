@@ -31,8 +31,8 @@ type SeedFile struct {
 // like any other. Files are written in order; at the first error Seed stops, and
 // what was written stays.
 func (f *FS) Seed(files ...SeedFile) error {
-	v, err := f.view()
-	if err != nil {
+	var v view
+	if err := f.view(&v); err != nil {
 		return pathErr("seed", "", f.refuseAll(OpWrite, "", err))
 	}
 	for _, file := range files {
@@ -51,8 +51,8 @@ func (f *FS) seedOne(v *view, file SeedFile) error {
 	if err != nil {
 		return &textError{err}
 	}
-	t, err := v.ns.ResolveParsed(v.dir, p, file.Name)
-	if err != nil {
+	var t namespace.Target
+	if err := v.ns.ResolveParsed(&t, &v.dir, p, file.Name); err != nil {
 		return err
 	}
 	// Exclusively for a pin: what is under way was judged without it.

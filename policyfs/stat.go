@@ -26,8 +26,8 @@ func (f *FS) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
 }
 
 func (f *FS) statName(name string, refuseLinks bool) (fs.FileInfo, error) {
-	v, err := f.view()
-	if err != nil {
+	var v view
+	if err := f.view(&v); err != nil {
 		return nil, f.refuseAll(OpStat, name, err)
 	}
 	return f.stat(&v, name, refuseLinks)
@@ -36,7 +36,7 @@ func (f *FS) statName(name string, refuseLinks bool) (fs.FileInfo, error) {
 // stat is Stat and Lstat within one snapshot.
 func (f *FS) stat(v *view, name string, refuseLinks bool) (fs.FileInfo, error) {
 	var t target
-	if err := f.resolve(v, &t, name, needs{ops: statOps}); err != nil {
+	if err := f.resolve(v, &t, name, &needs{ops: [3]Op{OpStat}}); err != nil {
 		return nil, err
 	}
 	info, err := v.statTarget(&t, refuseLinks)
@@ -69,10 +69,10 @@ func (v *view) statTarget(t *target, refuseLinks bool) (fs.FileInfo, error) {
 
 // readable reports whether the object may be read, at every path it has.
 func (v *view) readable(t *target) bool {
-	if t.read && t.Requested == t.Path && v.ns.Aliases(t.Path) == nil {
+	if t.read {
 		return true
 	}
-	if t.Requested != t.Path && t.Requested.String() != "" && !check(v.pol, Request{OpRead, t.Requested}).Allow {
+	if t.renamed() && !check(v.pol, Request{OpRead, t.Requested}).Allow {
 		return false
 	}
 	return v.allowed(OpRead, &t.Target).Allow
@@ -102,15 +102,16 @@ func (f *FS) Chown(name string, uid, gid int) error {
 
 // attribute authorizes a change of attributes and does it.
 func (f *FS) attribute(name string, change func(*view, *target) error) error {
-	v, err := f.view()
-	if err != nil {
+	var v view
+	if err := f.view(&v); err != nil {
 		return f.refuseAll(OpWrite, name, err)
 	}
 	var t target
-	if err := f.resolve(&v, &t, name, needs{ops: [3]Op{OpWrite}, mount: syscall.EBUSY, blank: true}); err != nil {
+	if err := f.resolve(&v, &t, name, &needs{ops: [3]Op{OpWrite}, mount: syscall.EBUSY, blank: true}); err != nil {
 		return err
 	}
-	if err = v.requireDir(&t); err == nil {
+	err := v.requireDir(&t)
+	if err == nil {
 		err = change(&v, &t)
 	}
 	v.done(OpWrite, &t, err)

@@ -294,15 +294,17 @@ func foldKey(elem string) (key string, dot bool) {
 }
 
 // Check implements [Policy].
-func (c *compiled) Check(r Request) Decision {
-	if r.Path.String() == "" {
+func (c *compiled) Check(r Request) Decision { return c.decide(r.Op, r.Path) }
+
+func (c *compiled) decide(op Op, at namespace.Path) Decision {
+	if at.String() == "" {
 		return Decision{Rule: c.texts[ruleNoPath]}
 	}
 	s := c.root
-	elems := pathElems(r.Path)
+	elems := pathElems(at)
 	c.walk(&s, elems)
-	rule, ok := c.judge(&s, r.Op)
-	if ok && r.Op == OpMoveTree {
+	rule, ok := c.judge(&s, op)
+	if ok && op == OpMoveTree {
 		if below := c.below(elems); below != 0 {
 			rule, ok = below, false
 		}

@@ -73,11 +73,11 @@ func (f *FS) Walk(root string, opts ...WalkOptions) iter.Seq2[Entry, error] {
 
 // walkRoot authorizes the root of a walk or a search, and describes it.
 func (f *FS) walkRoot(root string) (v view, t target, info fs.FileInfo, err error) {
-	v, err = f.view()
+	err = f.view(&v)
 	if err != nil {
 		return v, t, nil, f.refuseAll(OpList, root, err)
 	}
-	err = f.resolve(&v, &t, root, needs{ops: [3]Op{OpRead}, instead: OpList})
+	err = f.resolve(&v, &t, root, &needs{ops: [3]Op{OpRead}, instead: OpList})
 	if err != nil {
 		return v, t, nil, err
 	}
