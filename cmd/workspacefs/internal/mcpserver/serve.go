@@ -33,9 +33,10 @@ const (
 )
 
 // ServeStdio serves one client over a pair of streams until it goes away or ctx
-// ends. Running tool calls are waited for, a few seconds at most.
+// ends. A line that is no message is answered with an error, and the session goes
+// on. Running tool calls are waited for, a few seconds at most.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := s.mcp.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
+	err := s.mcp.Run(ctx, &lineTransport{in: in, out: out, limit: maxMessage, logger: s.logger})
 	s.wait(shutdownTimeout)
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil
