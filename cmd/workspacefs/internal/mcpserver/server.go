@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workspacefs/workspacefs/cmd/workspacefs/internal/advice"
@@ -136,31 +137,59 @@ func policyLabel(p setup.Policy) string {
 	return p.Name
 }
 
-// tool registers one tool. The handler's error becomes a tool error that a model
-// can act on; a panic becomes one too, and is logged.
+// tool registers one tool. What is wrong with its arguments and the handler's error
+// become tool errors that a model can act on; a panic becomes one too, and is
+// logged.
 func tool[In any](s *Server, t *mcp.Tool, run func(*call, In) (*mcp.CallToolResult, error)) {
-	mcp.AddTool(s.mcp, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, _ any, err error) {
-		s.calls.Add(1)
-		defer s.calls.Done()
-		defer func() {
-			if p := recover(); p != nil {
-				s.logger.Error("panic in a tool", "tool", t.Name, "panic", p, "stack", string(debug.Stack()))
-				res, err = nil, errors.New(t.Name+": internal error; nothing half done is left behind")
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		panic(err) // the type of a tool's arguments has no schema: a mistake in this package
+	}
+	for _, p := range schema.Properties {
+		if typeOf(p) == "integer" {
+			p.Minimum, p.Maximum = new(float64), jsonschema.Ptr(float64(maxInteger))
+		}
+	}
+	t.InputSchema = schema
+	s.mcp.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		res, err := s.serve(ctx, req, t.Name, func(c *call) (*mcp.CallToolResult, error) {
+			var in In
+			if err := decodeArguments(schema, req.Params.Arguments, &in); err != nil {
+				return nil, fmt.Errorf("%s: %w", t.Name, err)
 			}
-		}()
-		if s.audit.Failed() {
-			return nil, nil, errAudit
+			return run(c, in)
+		})
+		if err != nil {
+			res = &mcp.CallToolResult{}
+			res.SetError(err)
 		}
-		c := &call{Server: s, ctx: ctx, req: req, tool: t.Name, session: s.session(req.Session)}
-		if c.view, err = c.session.view(ctx); err != nil {
-			return nil, nil, err
-		}
-		res, err = run(c, in)
-		if s.audit.Failed() {
-			return nil, nil, errAudit
-		}
-		return res, nil, err
+		return res, nil
 	})
+}
+
+// serve runs one tool call in its session. Nothing is answered once a decision
+// could not be recorded.
+func (s *Server) serve(ctx context.Context, req *mcp.CallToolRequest, name string, run func(*call) (*mcp.CallToolResult, error)) (res *mcp.CallToolResult, err error) {
+	s.calls.Add(1)
+	defer s.calls.Done()
+	defer func() {
+		if p := recover(); p != nil {
+			s.logger.Error("panic in a tool", "tool", name, "panic", p, "stack", string(debug.Stack()))
+			res, err = nil, errors.New(name+": internal error; nothing half done is left behind")
+		}
+	}()
+	if s.audit.Failed() {
+		return nil, errAudit
+	}
+	c := &call{Server: s, ctx: ctx, req: req, tool: name, session: s.session(req.Session)}
+	if c.view, err = c.session.view(ctx); err != nil {
+		return nil, err
+	}
+	res, err = run(c)
+	if s.audit.Failed() {
+		return nil, errAudit
+	}
+	return res, err
 }
 
 // A call is one tool call: the filesystem as its session sees it, and what the

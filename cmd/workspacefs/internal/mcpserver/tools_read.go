@@ -64,9 +64,6 @@ type readIn struct {
 }
 
 func readFile(c *call, in readIn) (*mcp.CallToolResult, error) {
-	if in.Offset < 0 || in.Limit < 0 {
-		return nil, c.refuse(in.Path, "offset and limit must not be negative")
-	}
 	data, digest, err := c.fs.ReadFile(in.Path)
 	if err != nil {
 		return nil, c.fail(in.Path, err)
@@ -231,9 +228,6 @@ type treeIn struct {
 
 func tree(c *call, in treeIn) (*mcp.CallToolResult, error) {
 	name, depth := cmp.Or(in.Path, "."), cmp.Or(in.Depth, 3)
-	if depth < 0 {
-		return nil, c.refuse(name, "depth must not be negative")
-	}
 	var b strings.Builder
 	left := maxEntries
 	b.WriteString(namespace.Quote(name) + "\n")

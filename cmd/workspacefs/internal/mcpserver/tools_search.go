@@ -71,8 +71,8 @@ type grepIn struct {
 func grep(c *call, in grepIn) (*mcp.CallToolResult, error) {
 	root := cmp.Or(in.Path, ".")
 	limit := cmp.Or(in.MaxMatches, defaultMatches)
-	if limit < 1 || limit > maxMatches || in.Before < 0 || in.After < 0 {
-		return nil, c.refuse(root, "max_matches must be 1 to %d; before and after must not be negative", maxMatches)
+	if limit > maxMatches {
+		return nil, c.refuse(root, "max_matches must be at most %d", maxMatches)
 	}
 	var b strings.Builder
 	var skipped []string
