@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io/fs"
 	"iter"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -37,26 +38,26 @@ func getdents(fd int, buf []byte) (int, unix.Errno) {
 // "..". The names lie in buf.
 func dirents(buf []byte) iter.Seq2[[]byte, uint8] {
 	const (
-		reclenAt = unsafe.Offsetof(unix.Dirent{}.Reclen)
-		typeAt   = unsafe.Offsetof(unix.Dirent{}.Type)
-		nameAt   = unsafe.Offsetof(unix.Dirent{}.Name)
+		reclenAt = int(unsafe.Offsetof(unix.Dirent{}.Reclen))
+		typeAt   = int(unsafe.Offsetof(unix.Dirent{}.Type))
+		nameAt   = int(unsafe.Offsetof(unix.Dirent{}.Name))
 	)
 	return func(yield func([]byte, uint8) bool) {
-		for len(buf) > int(nameAt) {
+		for len(buf) > nameAt {
 			reclen := int(binary.NativeEndian.Uint16(buf[reclenAt:]))
-			if reclen <= int(nameAt) || reclen > len(buf) {
+			if reclen <= nameAt || reclen > len(buf) {
 				return // no kernel writes this
 			}
 			rec := buf[:reclen]
 			buf = buf[reclen:]
-			name := rec[nameAt:]
-			for i, c := range name {
-				if c == 0 {
-					name = name[:i]
-					break
-				}
+			// Records are as long as their name, its NUL and the padding to
+			// eight bytes need, so the NUL is among the last eight.
+			end := max(reclen-8, nameAt)
+			for end < reclen && rec[end] != 0 {
+				end++
 			}
-			if s := string(name); s == "." || s == ".." { // compared without a copy
+			name := rec[nameAt:end]
+			if len(name) <= 2 && (string(name) == "." || string(name) == "..") {
 				continue
 			}
 			if !yield(name, rec[typeAt]) {
@@ -176,11 +177,12 @@ func (f *file) appendEntries(out []fs.DirEntry, fd int, buf []byte, limit int) (
 	if count == 0 {
 		return out, nil
 	}
-	text := make([]byte, 0, size)
+	var text strings.Builder
+	text.Grow(size)
 	for name := range dirents(buf) {
-		text = append(text, name...)
+		text.Write(name)
 	}
-	names := string(text)
+	names := text.String()
 	if cap(out)-len(out) < count {
 		// Doubling beats append's growth for the sizes that matter here.
 		grown := make([]fs.DirEntry, len(out), max(2*cap(out), len(out)+count))
