@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/workspacefs/workspacefs/namespace"
@@ -17,16 +18,19 @@ const maxListing = 1 << 20
 // dirStream is one listing of a directory: what the policy permits, sorted, and
 // how much of it was given out.
 type dirStream struct {
+	dir     *File
+	raw     []fs.DirEntry // the provider's, as they came
 	entries []dirEntry
 	next    int
 }
 
-// dirEntry is one permitted entry of a listing.
+// dirEntry is one permitted entry of a listing. Listings are made of many, so it
+// is small: it finds the provider's entry by its place.
 type dirEntry struct {
-	name  string
-	typ   fs.FileMode
-	entry fs.DirEntry // nil for a mount point
-	dir   *File       // the directory it was listed in
+	name string
+	of   *dirStream // nil in a walk, which keeps no more than name and type
+	typ  fs.FileMode
+	at   int32 // in of.raw; -1 for a mount point
 }
 
 var _ fs.DirEntry = (*dirEntry)(nil)
@@ -35,15 +39,15 @@ func (e *dirEntry) Name() string               { return e.name }
 func (e *dirEntry) IsDir() bool                { return e.typ.IsDir() }
 func (e *dirEntry) Type() fs.FileMode          { return e.typ }
 func (e *dirEntry) String() string             { return fs.FormatDirEntry(e) }
-func (e *dirEntry) Info() (fs.FileInfo, error) { return e.dir.entryInfo(e) }
+func (e *dirEntry) Info() (fs.FileInfo, error) { return e.of.dir.entryInfo(e) }
 
 // entryInfo describes an entry: through the directory's handle, which resolves no
 // path again. Once that is closed, and when the entry is no longer what was listed
 // (a file in the place of a directory that is only passed through is not for the
 // caller to see), through Lstat and the policy.
 func (f *File) entryInfo(e *dirEntry) (fs.FileInfo, error) {
-	if e.entry != nil {
-		info, err := described(e.entry.Info())
+	if e.at >= 0 {
+		info, err := described(e.of.raw[e.at].Info())
 		if err == nil && info.Mode().Type() == e.typ {
 			return publicInfo(info, e.name), nil
 		}
@@ -123,11 +127,11 @@ func (f *File) page(n int) ([]dirEntry, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.dir == nil {
-		entries, err := f.list()
+		dir, err := f.list()
 		if err != nil {
 			return nil, err
 		}
-		f.dir = &dirStream{entries: entries}
+		f.dir = dir
 	} else if err := f.alive(nil); err != nil {
 		return nil, err
 	}
@@ -142,8 +146,11 @@ func (f *File) page(n int) ([]dirEntry, error) {
 	return slices.Clip(rest), nil
 }
 
+// listScratches lends the memory that a listing is made with.
+var listScratches = sync.Pool{New: func() any { return new(listScratch) }}
+
 // list reads the directory and keeps what the policy permits.
-func (f *File) list() ([]dirEntry, error) {
+func (f *File) list() (*dirStream, error) {
 	if !f.mode.read {
 		return nil, f.alive(syscall.ENOTDIR)
 	}
@@ -151,17 +158,18 @@ func (f *File) list() ([]dirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.v.visible(f.t.Path, raw, f), nil
+	s := listScratches.Get().(*listScratch)
+	defer listScratches.Put(s)
+	dir := &dirStream{dir: f, raw: raw}
+	found := f.v.visible(s, f.t.Path, raw, dir)
+	dir.entries = s.sort(make([]dirEntry, 0, len(found)), found)
+	clear(found) // they hold on to the listing
+	return dir, nil
 }
 
 // visible filters the entries of the directory at p and adds the mount points
-// below it, sorted by name.
-func (v *view) visible(p namespace.Path, raw []fs.DirEntry, dir *File) []dirEntry {
-	return v.visibleIn(new(listScratch), p, raw, dir)
-}
-
-// visibleIn is visible with memory that the result lives in until it is used again.
-func (v *view) visibleIn(s *listScratch, p namespace.Path, raw []fs.DirEntry, dir *File) []dirEntry {
+// below it, in no order. The result is part of s.
+func (v *view) visible(s *listScratch, p namespace.Path, raw []fs.DirEntry, of *dirStream) []dirEntry {
 	c := newCursor(v.pol, p)
 	aliases := v.aliasCursors(p)
 	mounts := v.ns.Children(p)
@@ -176,24 +184,22 @@ func (v *view) visibleIn(s *listScratch, p namespace.Path, raw []fs.DirEntry, di
 		}
 		return true
 	}
-	entries := s.room(len(raw) + len(mounts))
-	for _, e := range raw {
-		name := e.Name()
+	found := room(&s.found, len(raw)+len(mounts))
+	for i, e := range raw {
+		name, typ := e.Name(), e.Type()
 		if len(mounts) > 0 && (slices.Contains(mounts, name) || v.foldsLikeMount(p, name)) {
 			continue // the mount point is what is there
 		}
-		if keep(name, e.IsDir()) {
-			entries = append(entries, dirEntry{name, e.Type(), e, dir})
+		if keep(name, typ.IsDir()) {
+			found = append(found, dirEntry{name, of, typ, int32(i)})
 		}
 	}
 	for _, name := range mounts {
 		if keep(name, true) && v.mountVisible(p, name) {
-			entries = append(entries, dirEntry{name, fs.ModeDir, nil, dir})
+			found = append(found, dirEntry{name, of, fs.ModeDir, -1})
 		}
 	}
-	s.sort(entries)
-	// Storage may say a name twice when it changes while it is listed.
-	return slices.CompactFunc(entries, func(a, b dirEntry) bool { return a.name == b.name })
+	return found
 }
 
 // mountVisible judges the mount point name below p at the other agent paths of

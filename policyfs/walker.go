@@ -256,7 +256,8 @@ func (w *walker) read(d *walkDir, s *listScratch) ([]walkItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := w.v.visibleIn(s, d.path, raw, nil)
+	entries := w.v.visible(s, d.path, raw, nil)
+	entries = s.sort(room(&s.sorted, len(entries)), entries)
 	if d.asked != (namespace.Path{}) {
 		entries = w.alsoAsked(d, entries)
 	}

@@ -17,77 +17,77 @@ type entryKey struct {
 // listScratch is memory for making one listing after the other. The zero value is
 // ready to use.
 type listScratch struct {
-	entries     []dirEntry
-	keys, other []entryKey
+	found, sorted []dirEntry
+	keys, other   []entryKey
 }
 
 // maxScratch is how many entries are kept room for: after a large listing the
 // memory is given back.
 const maxScratch = 4096
 
-// room returns an empty listing for n entries.
-func (s *listScratch) room(n int) []dirEntry {
+// room returns an empty list with room for n, in *kept unless that is too many.
+func room[T any](kept *[]T, n int) []T {
 	if n > maxScratch {
-		s.entries = nil
-		return make([]dirEntry, 0, n)
+		*kept = nil
+		return make([]T, 0, n)
 	}
-	if cap(s.entries) < n {
-		s.entries = make([]dirEntry, 0, n)
+	if cap(*kept) < n {
+		*kept = make([]T, 0, n)
 	}
-	return s.entries[:0]
+	return (*kept)[:0]
 }
 
-// keyRoom returns two lists of n keys.
-func (s *listScratch) keyRoom(n int) (keys, other []entryKey) {
-	if n > maxScratch {
-		return make([]entryKey, n), make([]entryKey, n)
+// sort appends entries to dst, sorted by name. Of those with the same name, which
+// storage may say that changes while it is listed, it takes one.
+func (s *listScratch) sort(dst, entries []dirEntry) []dirEntry {
+	add := func(e *dirEntry) {
+		if n := len(dst); n == 0 || dst[n-1].name != e.name {
+			dst = append(dst, *e)
+		}
 	}
-	if cap(s.keys) < n {
-		s.keys, s.other = make([]entryKey, n), make([]entryKey, n)
-	}
-	return s.keys[:n], s.other[:n]
-}
-
-// sort sorts a listing by name.
-func (s *listScratch) sort(entries []dirEntry) {
-	if slices.IsSortedFunc(entries, func(a, b dirEntry) int { return strings.Compare(a.name, b.name) }) {
-		return // some storages list in order
+	switch up, down := ordered(entries); {
+	case up: // some storages list in order
+		for i := range entries {
+			add(&entries[i])
+		}
+		return dst
+	case down: // or the newest first
+		for i := len(entries) - 1; i >= 0; i-- {
+			add(&entries[i])
+		}
+		return dst
 	}
 	common := commonPrefix(entries)
-	keys, other := s.keyRoom(len(entries))
+	keys, other := room(&s.keys, len(entries)), room(&s.other, len(entries))
 	for i := range entries {
-		keys[i] = entryKey{keyOf(entries[i].name[common:]), uint32(i)}
+		keys = append(keys, entryKey{keyOf(entries[i].name[common:]), uint32(i)})
 	}
-	keys = sortKeys(keys, other)
-	// Names that differ only later are side by side now.
-	for i := 0; i+1 < len(keys); i++ {
-		j := i + 1
-		for j < len(keys) && keys[j].text == keys[i].text {
-			j++
+	keys = sortKeys(keys, other[:len(keys)])
+	for len(keys) > 0 {
+		// Names that differ only later are side by side now.
+		n := 1
+		for n < len(keys) && keys[n].text == keys[0].text {
+			n++
 		}
-		if j > i+1 {
-			slices.SortFunc(keys[i:j], func(a, b entryKey) int { return strings.Compare(entries[a.at].name, entries[b.at].name) })
-			i = j - 1
+		if n > 1 {
+			slices.SortFunc(keys[:n], func(a, b entryKey) int { return strings.Compare(entries[a.at].name, entries[b.at].name) })
 		}
+		for _, k := range keys[:n] {
+			add(&entries[k.at])
+		}
+		keys = keys[n:]
 	}
-	// Move each entry once: along the cycles of the permutation.
-	for i := range keys {
-		if int(keys[i].at) == i {
-			continue
-		}
-		first := entries[i]
-		to := i
-		for {
-			from := int(keys[to].at)
-			keys[to].at = uint32(to)
-			if from == i {
-				break
-			}
-			entries[to] = entries[from]
-			to = from
-		}
-		entries[to] = first
+	return dst
+}
+
+// ordered reports whether entries are in order already, and whether in reverse.
+func ordered(entries []dirEntry) (up, down bool) {
+	up, down = true, true
+	for i := 1; i < len(entries) && (up || down); i++ {
+		c := strings.Compare(entries[i-1].name, entries[i].name)
+		up, down = up && c <= 0, down && c >= 0
 	}
+	return up, down
 }
 
 // sortKeys sorts by text, byte by byte from the last one, and leaves out the bytes

@@ -28,7 +28,16 @@ func TestSortListing(t *testing.T) {
 		}
 		want := slices.Clone(entries)
 		slices.SortFunc(want, func(a, b dirEntry) int { return strings.Compare(a.name, b.name) })
-		scratch.sort(entries)
+		switch r.IntN(4) { // as they came, in order, in reverse, some of them twice
+		case 1:
+			entries = slices.Clone(want)
+		case 2:
+			entries = slices.Clone(want)
+			slices.Reverse(entries)
+		case 3:
+			entries = append(entries, entries[:len(entries)/2]...)
+		}
+		entries = scratch.sort(nil, entries)
 		if fmt.Sprint(entries) != fmt.Sprint(want) {
 			t.Fatalf("got %v\nwant %v", entries, want)
 		}
@@ -45,8 +54,7 @@ func BenchmarkSortListing(b *testing.B) {
 	var scratch listScratch
 	b.Run("keys", func(b *testing.B) {
 		for b.Loop() {
-			copy(entries, from)
-			scratch.sort(entries)
+			entries = scratch.sort(entries[:0], from)
 		}
 	})
 	b.Run("plain", func(b *testing.B) {
