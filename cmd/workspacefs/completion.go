@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/workspacefs/workspacefs/cmd/workspacefs/internal/advice"
 )
 
 type completionCmd struct {
@@ -65,7 +67,7 @@ func bashCompletion(root *kong.Node, verbs []*kong.Node) string {
 		}
 		switch v.Name {
 		case "explain":
-			for _, o := range ops {
+			for _, o := range advice.Ops() {
 				words = append(words, o.String())
 			}
 		case "completion":

@@ -7,30 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/workspacefs/workspacefs/cmd/workspacefs/internal/advice"
 	"github.com/workspacefs/workspacefs/cmd/workspacefs/internal/setup"
 	"github.com/workspacefs/workspacefs/namespace"
 	"github.com/workspacefs/workspacefs/policyfs"
 )
 
-// ops are the operations that explain and policy check know, in the order of
-// their table.
-var ops = []policyfs.Op{
-	policyfs.OpRead, policyfs.OpStat, policyfs.OpList, policyfs.OpCreate,
-	policyfs.OpWrite, policyfs.OpRemove, policyfs.OpRemoveTree, policyfs.OpMoveTree,
-}
-
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
-
-func parseOp(name string) (policyfs.Op, error) {
-	var names []string
-	for _, o := range ops {
-		if o.String() == strings.ReplaceAll(name, "-", "_") {
-			return o, nil
-		}
-		names = append(names, o.String())
-	}
-	return 0, usageError("unknown operation %q: want one of %s", name, strings.Join(names, ", "))
-}
 
 type explainCmd struct {
 	Op   string   `arg:"" help:"read, stat, list, create, write, remove, remove_tree or move_tree."`
@@ -59,9 +42,9 @@ func (v verdict) String() string {
 }
 
 func (e *explainCmd) Run(t *terminal, c *cli) error {
-	op, err := parseOp(e.Op)
-	if err != nil {
-		return err
+	op, ok := advice.ParseOp(e.Op)
+	if !ok {
+		return usageError("unknown operation %q: want one of %s", e.Op, advice.OpNames())
 	}
 	f, done, err := t.open(c)
 	if err != nil {
@@ -145,7 +128,7 @@ func (p *policyCheckCmd) lint(t *terminal, c *cli, policy setup.Policy) error {
 func printTable(t *terminal, policy setup.Policy, paths []namespace.Path) error {
 	slices.SortFunc(paths, func(a, b namespace.Path) int { return strings.Compare(a.String(), b.String()) })
 	for _, path := range paths {
-		for _, o := range ops {
+		for _, o := range advice.Ops() {
 			d := policy.Compiled.Check(policyfs.Request{Op: o, Path: path})
 			v := verdict{Op: o.String(), Path: namespace.Quote(path.String()), Allow: d.Allow, Rule: namespace.Quote(d.Rule)}
 			if t.json {

@@ -231,6 +231,25 @@ func TestReading(t *testing.T) {
 	}
 }
 
+// What no path can spell is not shown, and ls and tree say so.
+func TestUnspellable(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such names here")
+	}
+	p := plant(t)
+	const note = "1 more entry is not shown"
+	for _, args := range []string{"ls", "ls /", "tree -d 1", "--json ls"} {
+		if o := runIn(t, p.root, "", strings.Fields(args)...); o.status != exitOK || strings.Count(o.stderr, note) != 1 || strings.Contains(o.stdout, `\`) {
+			t.Errorf("%s: %+v", args, o)
+		}
+	}
+	for _, args := range []string{"ls src", "tree src", "ls a.txt"} {
+		if o := runIn(t, p.root, "", strings.Fields(args)...); o.stderr != "" {
+			t.Errorf("%s: %+v", args, o)
+		}
+	}
+}
+
 func dropLines(text string, suffixes ...string) string {
 	var kept []string
 	for line := range strings.Lines(text) {

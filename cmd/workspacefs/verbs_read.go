@@ -1,15 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/workspacefs/workspacefs/cmd/workspacefs/internal/listing"
+	"github.com/workspacefs/workspacefs/namespace"
 	"github.com/workspacefs/workspacefs/policyfs"
 )
 
@@ -42,42 +41,31 @@ func newItem(path string, info fs.FileInfo) item {
 
 // decorate adds what tells the kind of an entry: a slash, an at sign, colour.
 func (t *terminal) decorate(name string, m fs.FileMode) string {
+	color := ""
 	switch {
 	case m.IsDir():
-		return t.paint(colorDir, name) + "/"
+		color = colorDir
 	case m&fs.ModeSymlink != 0:
-		return t.paint(colorLink, name) + "@"
-	case !m.IsRegular():
-		return name + "|"
+		color = colorLink
 	}
-	return name
+	if color != "" {
+		name = t.paint(color, name)
+	}
+	return name + listing.Mark(m)
 }
 
-// join spells a name below a directory as the caller spelled the directory.
-func join(dir, name string) string {
-	switch {
-	case dir == "" || dir == ".":
-		return name
-	case strings.HasSuffix(dir, "/"):
-		return dir + name
+// unshown says on standard error what a listing leaves out.
+func (t *terminal) unshown(operation, dir string, d listing.Dir) {
+	note := d.Note()
+	if note == "" {
+		return
 	}
-	return dir + "/" + name
-}
-
-// readDir lists a directory in order of names.
-func readDir(f *policyfs.FS, name string) ([]fs.DirEntry, error) {
-	d, err := f.Open(name)
-	if err != nil {
-		return nil, err
+	t.flush()
+	if t.json {
+		t.jsonLine(t.err, map[string]any{"note": map[string]any{"operation": operation, "path": dir, "unspellable": d.Unspellable, "reason": note}})
+		return
 	}
-	defer d.Close()
-	lister, ok := d.(fs.ReadDirFile)
-	if !ok {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.ErrUnsupported}
-	}
-	entries, err := lister.ReadDir(-1)
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-	return entries, err
+	fmt.Fprintf(t.err, "workspacefs: %s %s: %s\n", operation, namespace.Quote(dir), note)
 }
 
 type lsCmd struct {
@@ -117,13 +105,17 @@ func (l *lsCmd) list(t *terminal, f *policyfs.FS, name string) error {
 	if !info.IsDir() {
 		return l.print(t, name, name, info.Mode(), func() (fs.FileInfo, error) { return info, nil })
 	}
-	entries, err := readDir(f, name)
-	for _, e := range entries {
-		if err := l.print(t, e.Name(), join(name, e.Name()), e.Type(), e.Info); err != nil {
+	dir, err := listing.Read(f, name)
+	if err != nil {
+		return err
+	}
+	for _, e := range dir.Entries {
+		if err := l.print(t, e.Name(), listing.Join(name, e.Name()), e.Type(), e.Info); err != nil {
 			return err
 		}
 	}
-	return err
+	t.unshown("ls", name, dir)
+	return nil
 }
 
 func (l *lsCmd) print(t *terminal, shown, path string, m fs.FileMode, info func() (fs.FileInfo, error)) error {
@@ -183,20 +175,21 @@ func (c *treeCmd) Run(t *terminal, root *cli) error {
 // below prints the entries of one directory. The depth of a tree is bounded by
 // the longest path that the workspace accepts.
 func (c *treeCmd) below(t *terminal, f *policyfs.FS, dir, indent string, depth int) error {
-	entries, err := readDir(f, dir)
+	list, err := listing.Read(f, dir)
 	if err != nil {
 		t.report("tree", dir, err)
 	}
-	for i, e := range entries {
+	t.unshown("tree", dir, list)
+	for i, e := range list.Entries {
 		if c.shown == c.Limit {
 			return errLimit
 		}
 		c.shown++
 		branch, deeper := "├── ", "│   "
-		if i == len(entries)-1 {
+		if i == len(list.Entries)-1 {
 			branch, deeper = "└── ", "    "
 		}
-		name := join(dir, e.Name())
+		name := listing.Join(dir, e.Name())
 		if t.json {
 			info, err := e.Info()
 			if err != nil {

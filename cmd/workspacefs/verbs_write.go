@@ -9,6 +9,7 @@ import (
 	"path"
 	"syscall"
 
+	"github.com/workspacefs/workspacefs/cmd/workspacefs/internal/listing"
 	"github.com/workspacefs/workspacefs/policyfs"
 	"github.com/workspacefs/workspacefs/provider"
 )
@@ -117,7 +118,7 @@ func (m *mvCmd) Run(t *terminal, c *cli) error {
 	defer done()
 	target := m.New
 	if info, err := f.Stat(target); err == nil && info.IsDir() {
-		target = join(target, path.Base(m.Old))
+		target = listing.Join(target, path.Base(m.Old))
 	}
 	if err := f.Move(m.Old, target, provider.RenameOptions{NoReplace: !m.Force}); err != nil {
 		return &failure{"mv", m.Old, err}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -260,6 +261,31 @@ func TestReadWindows(t *testing.T) {
 	}
 	if text, failed := use(t, s, "read_file", map[string]any{"path": "many", "offset": -1}); !failed {
 		t.Error(text)
+	}
+}
+
+// What no path can spell is not shown, and the answer says so.
+func TestUnspellable(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such names here")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"full/plain", `full/a\b`, "full/c\x01", "full/.h\x01", `only/x\y`} {
+		host := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(host), 0o755), os.WriteFile(host, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serve(t, dir, setup.ReadOnly).connect(t)
+	for _, tc := range []struct{ tool, path, want string }{
+		{"list_directory", "full", "plain\t0\n[2 more entries are not shown"},
+		{"list_directory", "only", "[1 more entry is not shown"},
+		{"list_directory", ".", "full/\nonly/\n\n"},
+		{"tree", ".", "  full/\n    plain\n    [2 more entries are not shown"},
+	} {
+		if text, failed := use(t, s, tc.tool, map[string]any{"path": tc.path}); failed || !strings.Contains(text, tc.want) {
+			t.Errorf("%s %s: no %q in %v %q", tc.tool, tc.path, tc.want, failed, text)
+		}
 	}
 }
 

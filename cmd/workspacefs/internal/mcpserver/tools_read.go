@@ -3,17 +3,17 @@ package mcpserver
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/workspacefs/workspacefs/cmd/workspacefs/internal/advice"
+	"github.com/workspacefs/workspacefs/cmd/workspacefs/internal/listing"
 	"github.com/workspacefs/workspacefs/cmd/workspacefs/internal/textedit"
 	"github.com/workspacefs/workspacefs/namespace"
 	"github.com/workspacefs/workspacefs/policyfs"
@@ -169,17 +169,17 @@ type listIn struct {
 
 func listDirectory(c *call, in listIn) (*mcp.CallToolResult, error) {
 	name := cmp.Or(in.Path, ".")
-	entries, err := readDir(c.fs, name)
+	dir, err := listing.Read(c.fs, name)
 	if err != nil {
 		return nil, c.fail(name, err)
 	}
 	var b strings.Builder
-	for i, e := range entries {
+	for i, e := range dir.Entries {
 		if i == maxEntries || b.Len() > maxText {
-			fmt.Fprintf(&b, "[%d more entries: glob narrows the list]\n", len(entries)-i)
+			fmt.Fprintf(&b, "[%d more entries: glob narrows the list]\n", len(dir.Entries)-i)
 			break
 		}
-		b.WriteString(decorate(e))
+		b.WriteString(e.Name() + listing.Mark(e.Type()))
 		if e.Type().IsRegular() {
 			if info, err := e.Info(); err == nil {
 				fmt.Fprintf(&b, "\t%d", info.Size())
@@ -187,38 +187,13 @@ func listDirectory(c *call, in listIn) (*mcp.CallToolResult, error) {
 		}
 		b.WriteByte('\n')
 	}
-	if len(entries) == 0 {
+	switch note := dir.Note(); {
+	case note != "":
+		b.WriteString("[" + note + "]\n")
+	case len(dir.Entries) == 0:
 		b.WriteString("[empty]\n")
 	}
-	return with(text(b.String()), map[string]any{"entries": len(entries)}), nil
-}
-
-// readDir lists a directory in order of names.
-func readDir(f *policyfs.FS, name string) ([]fs.DirEntry, error) {
-	d, err := f.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	lister, ok := d.(fs.ReadDirFile)
-	if !ok {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.ErrUnsupported}
-	}
-	entries, err := lister.ReadDir(-1)
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-	return entries, err
-}
-
-func decorate(e fs.DirEntry) string {
-	switch t := e.Type(); {
-	case t.IsDir():
-		return e.Name() + "/"
-	case t&fs.ModeSymlink != 0:
-		return e.Name() + "@"
-	case !t.IsRegular():
-		return e.Name() + "|"
-	}
-	return e.Name()
+	return with(text(b.String()), map[string]any{"entries": len(dir.Entries), "unspellable": dir.Unspellable}), nil
 }
 
 type treeIn struct {
@@ -243,34 +218,27 @@ func tree(c *call, in treeIn) (*mcp.CallToolResult, error) {
 // branch prints one directory. A directory below the start that cannot be read is
 // said in place; its error does not end the tree.
 func (c *call) branch(b *strings.Builder, name string, level, depth int, left *int) error {
-	entries, err := readDir(c.fs, name)
+	dir, err := listing.Read(c.fs, name)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
+	for _, e := range dir.Entries {
 		if *left == 0 {
 			return nil
 		}
 		*left--
-		b.WriteString(strings.Repeat("  ", level) + decorate(e) + "\n")
+		b.WriteString(strings.Repeat("  ", level) + e.Name() + listing.Mark(e.Type()) + "\n")
 		if e.IsDir() && level < depth {
-			if err := c.branch(b, join(name, e.Name()), level+1, depth, left); err != nil {
-				b.WriteString(strings.Repeat("  ", level+1) + "[" + c.fail(join(name, e.Name()), err).Error() + "]\n")
+			below := listing.Join(name, e.Name())
+			if err := c.branch(b, below, level+1, depth, left); err != nil {
+				b.WriteString(strings.Repeat("  ", level+1) + "[" + c.fail(below, err).Error() + "]\n")
 			}
 		}
 	}
-	return nil
-}
-
-// join spells a name below a directory as the caller spelled the directory.
-func join(dir, name string) string {
-	switch {
-	case dir == "" || dir == ".":
-		return name
-	case strings.HasSuffix(dir, "/"):
-		return dir + name
+	if note := dir.Note(); note != "" {
+		b.WriteString(strings.Repeat("  ", level) + "[" + note + "]\n")
 	}
-	return dir + "/" + name
+	return nil
 }
 
 type statIn struct {
@@ -300,18 +268,11 @@ type explainIn struct {
 	Path string `json:"path" jsonschema:"the file or directory; it need not exist"`
 }
 
-// explained are the operations that explain knows.
-var explained = []policyfs.Op{
-	policyfs.OpRead, policyfs.OpStat, policyfs.OpList, policyfs.OpCreate,
-	policyfs.OpWrite, policyfs.OpRemove, policyfs.OpRemoveTree, policyfs.OpMoveTree,
-}
-
 func explain(c *call, in explainIn) (*mcp.CallToolResult, error) {
-	i := slices.IndexFunc(explained, func(op policyfs.Op) bool { return op.String() == in.Op })
-	if i < 0 {
-		return nil, c.refuse(in.Path, "unknown operation %s: use read, stat, list, create, write, remove, remove_tree or move_tree", namespace.Quote(in.Op))
+	op, ok := advice.ParseOp(in.Op)
+	if !ok {
+		return nil, c.refuse(in.Path, "unknown operation %s: want one of %s", namespace.Quote(in.Op), advice.OpNames())
 	}
-	op := explained[i]
 	d := c.fs.Explain(op, in.Path)
 	answer := fmt.Sprintf("%s %s would be allowed: %s", in.Op, namespace.Quote(in.Path), namespace.Quote(d.Rule))
 	if !d.Allow {

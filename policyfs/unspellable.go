@@ -1,0 +1,69 @@
+package policyfs
+
+import (
+	"io/fs"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+)
+
+// Unspellable counts the entries of the directory that no listing shows because
+// no path can name them: a backslash, a control character, a bidirectional control
+// or invalid UTF-8 is in the name. It reads the directory anew and moves no
+// position. Policy judges each under its name with U+FFFD for what cannot be
+// spelled, so that what is hidden, sensitive or denied stays uncounted; what has no
+// path for its length alone is not counted either.
+func (f *File) Unspellable() (int, error) {
+	n, err := f.unspellable()
+	return n, f.err("readdirent", err)
+}
+
+func (f *File) unspellable() (int, error) {
+	if err := f.open(); err != nil {
+		return 0, err
+	}
+	if !f.mode.read {
+		return 0, f.alive(syscall.ENOTDIR)
+	}
+	raw, err := listed(f.f.ReadDir(maxListing))
+	if err != nil {
+		return 0, err
+	}
+	count := 0
+	for _, e := range raw {
+		name := e.Name()
+		if _, err := f.t.Path.Join(name); err == nil || name == "" {
+			continue
+		}
+		without, with := respell(name, -1), respell(name, utf8.RuneError)
+		if f.showsAs(with, e) && (without == "" || f.showsAs(without, e)) {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// showsAs reports whether a listing would show e if it had this name.
+func (f *File) showsAs(name string, e fs.DirEntry) bool {
+	c := newCursor(f.v.pol, f.t.Path)
+	if !c.entry(name, e.IsDir()) {
+		return false
+	}
+	for _, a := range f.v.aliasCursors(f.t.Path) {
+		if !a.entry(name, e.IsDir()) {
+			return false
+		}
+	}
+	return true
+}
+
+// respell replaces every character that no path may hold; -1 drops it.
+func respell(name string, by rune) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == utf8.RuneError, r < 0x20, 0x7f <= r && r <= 0x9f, r == '\\', r == '/', 0x202a <= r && r <= 0x202e, 0x2066 <= r && r <= 0x2069:
+			return by
+		}
+		return r
+	}, name)
+}
