@@ -23,7 +23,7 @@ type dirState struct {
 	quick bool  // whether all this is so: no custom policy has a say
 	left  int   // how many bytes a Path may yet have here, the slash included
 
-	path   namespace.Path // for custom policies; child keeps it only for them
+	path   namespace.Path // for custom policies
 	views  []dirView
 	custom []Policy
 }
@@ -131,9 +131,6 @@ func (c cursor) entry(name string, dir bool) bool {
 	return d.plain
 }
 
-// readable reports whether the entry name may be read.
-func (c cursor) readable(name string) bool { return c.entry(name, false) }
-
 // visible is entry for a name that a Path can be made of.
 func (d *dirState) visible(name string, dir bool) bool {
 	read, stat := true, dir
@@ -159,26 +156,6 @@ func (d *dirState) visible(name string, dir bool) bool {
 		stat = stat && checkCustom(p, Request{OpStat, path}).Allow
 	}
 	return read || stat
-}
-
-// child returns the cursor of the directory name.
-func (c cursor) child(name string) cursor {
-	if !c.spells(name) {
-		return cursor{}
-	}
-	d := &dirState{views: make([]dirView, len(c.dir.views)), custom: c.dir.custom}
-	for i := range c.dir.views {
-		d.views[i] = c.dir.views[i]
-		d.views[i].rules.step(&d.views[i].at, name)
-	}
-	if len(d.custom) > 0 {
-		path, err := c.dir.path.Join(name)
-		if err != nil {
-			return cursor{}
-		}
-		d.path = path
-	}
-	return d.cursor(c.dir.left - 1 - len(name))
 }
 
 // spells reports whether name is an element of which a Path can be made here.
