@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"fmt"
+	"os"
 	"reflect"
 	"slices"
 
@@ -31,15 +33,55 @@ func storageOf(p provider.Provider, otherwise any) any {
 	return otherwise
 }
 
-// sameStorage reports whether two mounts are of one provider.
+// shareRoots gives the mounts of different providers that hold one directory of the
+// host the same storage.
+func shareRoots(mounts []*mount) error {
+	type root struct {
+		mount *mount
+		info  os.FileInfo
+	}
+	var roots []root
+	for _, m := range mounts {
+		p, ok := m.provider.(rootFiler)
+		if !ok {
+			continue
+		}
+		info, err := rootInfo(p)
+		if err != nil {
+			return fmt.Errorf("mount %s: %w", Quote(m.at.s), bareError(err))
+		}
+		if i := slices.IndexFunc(roots, func(r root) bool { return os.SameFile(r.info, info) }); i >= 0 {
+			first := roots[i].mount
+			if first.storage == nil {
+				first.storage = first
+			}
+			m.storage = first.storage
+			continue
+		}
+		roots = append(roots, root{m, info})
+	}
+	return nil
+}
+
+// rootInfo identifies the directory that a provider holds.
+func rootInfo(p rootFiler) (os.FileInfo, error) {
+	f, err := p.RootFile()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Stat()
+}
+
+// sameStorage reports whether two mounts are of one provider or hold one directory.
 func (m *mount) sameStorage(o *mount) bool { return m.storage != nil && m.storage == o.storage }
 
 // sameType reports whether two providers are of one type.
 func sameType(p, q provider.Provider) bool { return reflect.TypeOf(p) == reflect.TypeOf(q) }
 
 // Aliases returns the other paths of the object at p that the table knows of:
-// the same provider mounted at several places, as it is where one granted
-// directory lies inside another. A policy must allow an operation at all of
+// the same provider or directory mounted at several places, as it is where one
+// granted directory lies inside another. A policy must allow an operation at all of
 // them. Hard links, and bind mounts that are invisible to the table, are not
 // known. It returns nil, and does not allocate, when no provider is mounted
 // twice.

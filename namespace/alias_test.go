@@ -3,10 +3,13 @@ package namespace
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/workspacefs/workspacefs/diskfs"
 	"github.com/workspacefs/workspacefs/provider"
 )
 
@@ -55,4 +58,61 @@ func TestAliasesWithoutComparison(t *testing.T) {
 	if _, err := New(Mount{At: "/a", Provider: p}, Mount{At: "/b", Provider: mem()}); err != nil {
 		t.Errorf("New with one provider that cannot be compared: %v", err)
 	}
+}
+
+// TestAliasesOfOneDirectory: two providers that hold one directory are known to be
+// one storage, whatever it was called when they were opened.
+func TestAliasesOfOneDirectory(t *testing.T) {
+	top := dirs(t, "a", "b")
+	link := filepath.Join(top, "link")
+	if err := os.Symlink(filepath.Join(top, "a"), link); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	open := func(dir string) provider.Provider {
+		p, err := diskfs.Open(dir, diskfs.Options{NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Close() })
+		return p
+	}
+	one := open(filepath.Join(top, "a"))
+	type wrapped struct{ *diskfs.FS }
+	for name, c := range map[string]struct {
+		first, second provider.Provider
+		want          bool
+	}{
+		"the same":              {one, one, true},
+		"opened twice":          {one, open(filepath.Join(top, "a")), true},
+		"through a link":        {one, open(link), true},
+		"wrapped":               {wrapped{open(link).(*diskfs.FS)}, one, true},
+		"not comparable":        {listedRoot{open(link).(*diskfs.FS), nil}, one, true},
+		"not comparable, last":  {one, listedRoot{open(link).(*diskfs.FS), nil}, true},
+		"other directories":     {one, open(filepath.Join(top, "b")), false},
+		"disk and memory":       {one, mem(), false},
+		"hidden by the wrapper": {listed{Provider: open(link)}, one, false}, // documented at New
+	} {
+		n, err := New(Mount{At: "/x", Provider: c.first}, Mount{At: "/y", Provider: c.second})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := n.Aliases(MustParse("/x/f"))
+		if c.want != (len(got) == 1 && got[0].String() == "/workspace/y/f") || !c.want && got != nil {
+			t.Errorf("%s: aliases %v, want some: %v", name, got, c.want)
+		}
+	}
+	closed := open(link)
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(Mount{At: "/x", Provider: one}, Mount{At: "/y", Provider: closed}); !errors.Is(err, fs.ErrClosed) || strings.Contains(err.Error(), top) {
+		t.Errorf("New with a closed provider: %v", err)
+	}
+}
+
+// listedRoot is listed over a directory of the host.
+type listedRoot struct {
+	*diskfs.FS
+	_ []string
 }

@@ -76,18 +76,20 @@ type node struct {
 // ([Namespace.Dir]), the root, only when something is mounted at "/workspace".
 // It does not take ownership: Close closes nothing.
 //
-// One Provider mounted at several places is known to be one ([Namespace.Aliases]).
-// New looks at nothing else that mounts may have in common: where two Providers
-// serve the same storage, or one a part of the other's, each object has two names,
-// and rights and rules about one say nothing about the other. [FromGrants] sees to
-// that for directories of the host.
+// One Provider mounted at several places is known to be one ([Namespace.Aliases]),
+// and so are two that hold the same directory of the host, if they have a method
+// RootFile() (*os.File, error), as those of diskfs have. New looks at nothing else
+// that mounts may have in common: where two other Providers serve the same storage,
+// or one a part of the other's, each object has two names, and rights and rules
+// about one say nothing about the other. [FromGrants] sees to that for directories
+// of the host.
 //
 // Errors are [provider.ErrPath] for a mount point that is not absolute or that
 // [Parse] refuses, and [fs.ErrInvalid] for no mounts at all, a nil Provider, an
 // unknown Access, two mounts at one place, two Providers of a type whose values
 // cannot be compared (nothing would tell whether they are one, and a policy could
 // be got around by the second name; pointers can be), or a HostDir that is not
-// absolute and clean.
+// absolute and clean. Where RootFile fails, its error without a path is returned.
 func New(mounts ...Mount) (*Namespace, error) {
 	compiled := make([]*mount, len(mounts))
 	for i, m := range mounts {
@@ -99,6 +101,9 @@ func New(mounts ...Mount) (*Namespace, error) {
 			return nil, fmt.Errorf("mount %d (%s): %w", i, Quote(m.At), invalid("a second provider of a type that cannot be compared"))
 		}
 		compiled[i] = c
+	}
+	if err := shareRoots(compiled); err != nil {
+		return nil, err
 	}
 	n, err := build(compiled)
 	if err != nil {
