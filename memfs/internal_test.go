@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -109,32 +110,55 @@ func TestMatchIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestReserveIsOneStep: no number of reservations at once goes over the limit,
-// and none is refused that fits.
+// TestReserveIsOneStep: no number of reservations at once goes over the limit, and
+// none is refused that fits.
 func TestReserveIsOneStep(t *testing.T) {
-	const goroutines = 8
-	q := &quota{maxBytes: goroutines - 1}
+	// In the window between looking and charging.
+	q := &quota{maxBytes: 2}
+	used := q.bytes.Load()
+	if q.reserve(2) != nil || q.charge(used, 1) || q.bytes.Load() != 2 {
+		t.Errorf("charged on top of what came between: %d of 2", q.bytes.Load())
+	}
+	if !q.charge(2, -2) || q.bytes.Load() != 0 {
+		t.Error("not charged although nothing came between")
+	}
+
+	// And by chance: two goroutines want the one place there is, and give it back
+	// at once, until it has gone from one to the other often.
+	const often, most = 10_000, 10_000_000
+	q = &quota{maxBytes: 1}
+	var passed, over atomic.Int64
 	var wg sync.WaitGroup
-	for range goroutines {
+	for range 2 {
 		wg.Go(func() {
-			for range 50_000 {
-				if q.reserve(1) == nil {
-					if used := q.bytes.Load(); used > q.maxBytes {
-						t.Errorf("%d of %d", used, q.maxBytes)
-						return
-					}
-					q.reserve(-1)
+			refused := false
+			for i := 0; i < most && passed.Load() < often && over.Load() == 0; i++ {
+				if q.reserve(1) != nil {
+					refused = true
+					continue
 				}
+				if used := q.bytes.Load(); used > 1 {
+					over.Store(used)
+				}
+				if refused {
+					passed.Add(1)
+					refused = false
+				}
+				q.reserve(-1)
 			}
 		})
 	}
 	wg.Wait()
+	if n := over.Load(); n != 0 {
+		t.Fatalf("%d of 1", n)
+	}
 	if used := q.bytes.Load(); used != 0 {
 		t.Errorf("%d stay charged", used)
 	}
-	if q.reserve(q.maxBytes) != nil || q.reserve(1) == nil {
+	if q.reserve(1) != nil || q.reserve(1) == nil {
 		t.Error("the limit is not exact")
 	}
+	t.Logf("the place changed hands %d times", passed.Load())
 }
 
 // TestTouchIsOneStep: while one of two directories bears the new time and the

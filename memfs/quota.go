@@ -38,11 +38,14 @@ func (q *quota) reserve(delta int64) error {
 		if delta > q.maxBytes-used {
 			return provider.ErrQuota
 		}
-		if q.bytes.CompareAndSwap(used, used+delta) {
+		if q.charge(used, delta) {
 			return nil
 		}
 	}
 }
+
+// charge charges delta bytes if used is what is charged still, and reports whether.
+func (q *quota) charge(used, delta int64) bool { return q.bytes.CompareAndSwap(used, used+delta) }
 
 // mayAdd reports whether one more object is allowed. Objects are added under
 // FS.mu held for writing, so the answer holds until then.
