@@ -55,11 +55,11 @@ func (f *File) entryInfo(e *dirEntry) (fs.FileInfo, error) {
 			return nil, f.err("lstat", err)
 		}
 	}
-	p, err := f.t.Path.Join(e.name)
+	p, err := f.path.Join(e.name)
 	if err != nil {
 		return nil, f.err("lstat", err)
 	}
-	info, err := f.v.fs.lstatPath(p)
+	info, err := f.fs.lstatPath(p)
 	return info, f.err("lstat", err)
 }
 
@@ -161,7 +161,8 @@ func (f *File) list() (*dirStream, error) {
 	s := listScratches.Get().(*listScratch)
 	defer listScratches.Put(s)
 	dir := &dirStream{dir: f, raw: raw}
-	found := f.v.visible(s, f.t.Path, raw, dir)
+	v := f.view()
+	found := v.visible(s, f.path, raw, dir)
 	dir.entries = s.sort(make([]dirEntry, 0, len(found)), found)
 	clear(found) // they hold on to the listing
 	return dir, nil

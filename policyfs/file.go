@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/workspacefs/workspacefs/namespace"
 	"github.com/workspacefs/workspacefs/provider"
 )
 
@@ -23,8 +24,10 @@ import (
 // concurrent use; Read, Write and Seek share one position.
 type File struct {
 	f    provider.File
-	v    view
-	t    target
+	fs   *FS                  // the policy and the options
+	ns   *namespace.Namespace // of the snapshot
+	name string               // the caller's spelling
+	path namespace.Path
 	mode fileMode
 
 	mu  sync.Mutex // guards pos and dir; taken before any call of f that moves them
@@ -40,19 +43,26 @@ var (
 	_ fs.ReadDirFile = (*File)(nil)
 )
 
-func newFile(v view, t target, f provider.File, opts provider.OpenOptions, flag int) *File {
-	return &File{f: f, v: v, t: t, mode: fileMode{opts.Read, opts.Write, opts.Append, flag&os.O_SYNC != 0}}
+// newFile keeps of the snapshot and the target what a File needs for its life.
+func newFile(v *view, t *target, f provider.File, opts provider.OpenOptions, flag int) *File {
+	return &File{
+		f: f, fs: v.fs, ns: v.ns, name: t.name, path: t.Path,
+		mode: fileMode{opts.Read, opts.Write, opts.Append, flag&os.O_SYNC != 0},
+	}
 }
 
+// view is the snapshot that the file was opened with, for its listing.
+func (f *File) view() view { return view{fs: f.fs, ns: f.ns, pol: f.fs.pol} }
+
 // Name returns the spelling the file was opened with.
-func (f *File) Name() string { return f.t.name }
+func (f *File) Name() string { return f.name }
 
 // err gives an error of this file its operation and name. io.EOF stays bare.
 func (f *File) err(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
 	}
-	return pathErr(op, f.t.name, err)
+	return pathErr(op, f.name, err)
 }
 
 // Close closes the file. A second Close is fs.ErrClosed.
@@ -184,7 +194,7 @@ func (f *File) growth(off, n int64) error {
 	if off > math.MaxInt64-n {
 		return syscall.EFBIG
 	}
-	limit, ok := f.v.fs.maxFileBytes()
+	limit, ok := f.fs.maxFileBytes()
 	if !ok || off >= 0 && off+n <= limit {
 		return nil
 	}
@@ -287,7 +297,7 @@ func (f *File) Stat() (fs.FileInfo, error) {
 	if err != nil {
 		return nil, f.err("stat", err)
 	}
-	return publicInfo(info, f.t.Path.Base()), nil
+	return publicInfo(info, f.path.Base()), nil
 }
 
 // Sync makes the content durable where the provider can, and succeeds where

@@ -56,7 +56,7 @@ func (f *FS) open(name string, flag int, perm fs.FileMode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFile(v, t, pf, opts, flag), nil
+	return newFile(&v, &t, pf, opts, flag), nil
 }
 
 // openNeeds translates the flags into what they ask of the policy.

@@ -32,7 +32,7 @@ func (f *File) unspellable() (int, error) {
 	count := 0
 	for _, e := range raw {
 		name := e.Name()
-		if _, err := f.t.Path.Join(name); err == nil || name == "" {
+		if _, err := f.path.Join(name); err == nil || name == "" {
 			continue
 		}
 		without, with := respell(name, -1), respell(name, utf8.RuneError)
@@ -45,11 +45,12 @@ func (f *File) unspellable() (int, error) {
 
 // showsAs reports whether a listing would show e if it had this name.
 func (f *File) showsAs(name string, e fs.DirEntry) bool {
-	c := newCursor(f.v.pol, f.t.Path)
+	v := f.view()
+	c := newCursor(v.pol, f.path)
 	if !c.entry(name, e.IsDir()) {
 		return false
 	}
-	for _, a := range f.v.aliasCursors(f.t.Path) {
+	for _, a := range v.aliasCursors(f.path) {
 		if !a.entry(name, e.IsDir()) {
 			return false
 		}
