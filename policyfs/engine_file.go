@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 )
@@ -22,6 +23,11 @@ const (
 	contextBuffer = 64 << 10
 	// binaryPrefix is how far a NUL makes a file binary.
 	binaryPrefix = 8 << 10
+	// seam is how much is read at a time of the line that the end of a part cuts.
+	seam = 4 << 10
+	// textChunk is how many bytes of Text share one allocation. A caller that
+	// keeps one Text keeps so much.
+	textChunk = 2 << 10
 )
 
 // fileSearch yields the matching lines of one file, or of a part of it, with
@@ -34,9 +40,9 @@ type fileSearch struct {
 	longest int    // length to which buf may grow
 	before  int
 	after   int
-	max     int // matching lines after which the search ends; 0 is no limit
-	cut     int // longest Text
-	emit    func(Match) bool
+	max     int                                                    // matching lines after which the search ends; 0 is no limit
+	cut     int                                                    // longest Text
+	emit    func(line, column int, offset int64, text string) bool // column 0: of context
 	stop    *atomic.Bool
 	bytes   *atomic.Int64
 
@@ -48,6 +54,7 @@ type fileSearch struct {
 	found   int
 	halted  bool
 	scratch []byte
+	texts   strings.Builder // of the Texts, up to textChunk
 }
 
 // begin prepares for a file.
@@ -73,7 +80,14 @@ func (g *fileSearch) run(start, end int64) error {
 		if g.done() {
 			return nil
 		}
-		n, err := g.r.ReadAt(g.buf[have:], g.base+int64(have))
+		room := g.buf[have:]
+		if end >= 0 {
+			room = room[:min(int64(len(room)), max(end-g.base-int64(have), 0)+seam)]
+		}
+		if skip {
+			room = room[:min(len(room), seam)]
+		}
+		n, err := g.r.ReadAt(room, g.base+int64(have))
 		have += n
 		g.bytes.Add(int64(n))
 		eof := errors.Is(err, io.EOF)
@@ -109,22 +123,21 @@ func (g *fileSearch) run(start, end int64) error {
 				used, last = int(p)+i+1, true
 			}
 		}
-		if used == 0 && !last {
-			if have < len(g.buf) {
-				continue
-			}
-			if len(g.buf) < g.longest {
-				g.buf = append(g.buf, make([]byte, len(g.buf))...)
-				continue
-			}
+		switch {
+		case used > 0 || last:
+			g.lines(g.buf[:used])
+			g.pass(g.buf[:used])
+			have = copy(g.buf, g.buf[used:have])
+		case have < len(g.buf):
+			continue
+		case len(g.buf) < g.longest:
+			g.buf = append(g.buf, make([]byte, len(g.buf))...)
+			continue
+		default:
 			if err := g.longLine(have); err != nil {
 				return err
 			}
 			have = 0
-		} else {
-			g.lines(g.buf[:used])
-			g.pass(g.buf[:used])
-			have = copy(g.buf, g.buf[used:have])
 		}
 		if last || end >= 0 && g.base >= end {
 			return nil
@@ -173,37 +186,40 @@ func (g *fileSearch) lines(text []byte) {
 		if g.before > 0 {
 			g.preceding(text, m.start)
 		}
-		g.match(text, m)
+		g.matching(text, m)
 		from = m.next
 	}
 }
 
-// match emits a matching line.
-func (g *fileSearch) match(text []byte, m lineMatch) {
+// matching emits a matching line.
+func (g *fileSearch) matching(text []byte, m lineMatch) {
 	g.found++
 	g.trail = g.after
 	g.shown = g.base + int64(m.next)
-	g.send(Match{
-		Line:   g.lineAt(text, m.start),
-		Column: m.match - m.start + 1,
-		Offset: g.base + int64(m.start),
-		Text:   g.text(text[m.start:m.end]),
-	})
+	g.send(g.lineAt(text, m.start), m.match-m.start+1, g.base+int64(m.start), g.text(text[m.start:m.end]))
 }
 
 // send passes a line on, unless the search was halted.
-func (g *fileSearch) send(m Match) {
-	if !g.halted && !g.emit(m) {
+func (g *fileSearch) send(line, column int, offset int64, text string) {
+	if !g.halted && !g.emit(line, column, offset, text) {
 		g.halted = true
 	}
 }
 
 // text returns the Text of a line.
 func (g *fileSearch) text(line []byte) string {
-	if len(line) <= g.cut {
+	switch {
+	case len(line) > g.cut:
+		return string(line[:runeCut(line, g.cut)]) + lineMark
+	case len(line) > textChunk/8:
 		return string(line)
+	case len(line) > g.texts.Cap()-g.texts.Len():
+		g.texts.Reset() // what was written stays with its Texts
+		g.texts.Grow(textChunk)
 	}
-	return string(line[:runeCut(line, g.cut)]) + lineMark
+	begin := g.texts.Len()
+	g.texts.Write(line)
+	return g.texts.String()[begin:]
 }
 
 // runeCut returns the last rune boundary of text at or before n, which is less
@@ -248,12 +264,7 @@ func (g *fileSearch) following(text []byte, from, to int) {
 // context emits a line of context.
 func (g *fileSearch) context(text []byte, m lineMatch) {
 	g.shown = g.base + int64(m.next)
-	g.send(Match{
-		Line:    g.lineAt(text, m.start),
-		Offset:  g.base + int64(m.start),
-		Text:    g.text(text[m.start:m.end]),
-		Context: true,
-	})
+	g.send(g.lineAt(text, m.start), 0, g.base+int64(m.start), g.text(text[m.start:m.end]))
 }
 
 // preceding emits the lines of context before the line at pos that were not
@@ -314,7 +325,7 @@ func (g *fileSearch) reread(n int) {
 // number of the first. It uses scratch.
 func (g *fileSearch) contextRange(from, to int64, line int) {
 	emit := func(text []byte) {
-		g.send(Match{Line: line, Offset: from, Text: g.text(text), Context: true})
+		g.send(line, 0, from, g.text(text))
 		line++
 	}
 	for from < to && !g.done() {

@@ -77,7 +77,10 @@ func newFileSearch(t testing.TB, q Query, buf, longest, scratch int, emit func(M
 	return &fileSearch{
 		s: e.newScanner(), buf: make([]byte, buf), longest: longest, scratch: make([]byte, scratch),
 		before: q.Before, after: q.After, max: q.MaxMatches, cut: q.MaxLineBytes,
-		emit: emit, stop: new(atomic.Bool), bytes: new(atomic.Int64),
+		emit: func(line, column int, offset int64, text string) bool {
+			return emit(Match{Line: line, Column: column, Offset: offset, Text: text, Context: column == 0})
+		},
+		stop: new(atomic.Bool), bytes: new(atomic.Int64),
 	}
 }
 

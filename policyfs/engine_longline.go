@@ -65,11 +65,11 @@ func (g *fileSearch) longLine(have int) error {
 		}
 		g.found++
 		g.trail, g.shown = g.after, next
-		g.send(Match{Line: g.line, Column: column, Offset: begin, Text: text})
+		g.send(g.line, column, begin, text)
 	case g.trail > 0:
 		g.trail--
 		g.shown = next
-		g.send(Match{Line: g.line, Offset: begin, Text: text, Context: true})
+		g.send(g.line, 0, begin, text)
 	}
 	g.line++
 	g.base = next

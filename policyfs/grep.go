@@ -112,7 +112,7 @@ type grepConsumer struct {
 	meter  progressMeter
 	ticks  <-chan time.Time // nil without a Progress callback
 	found  int
-	last   Match // the last matching line
+	last   Match // the last matching line, with MaxMatches
 	broken bool  // the caller has ended the iteration
 	over   bool  // everything wanted was yielded
 }
@@ -185,13 +185,20 @@ func (c *grepConsumer) deliver(b *grepBatch) {
 			c.r.q.Skipped(s.name, s.reason)
 		}
 	}
-	for _, m := range b.matches {
-		if !c.admit(&m) {
+	for i := range b.matches {
+		m := &b.matches[i]
+		if c.r.q.MaxMatches > 0 && !c.admit(m) {
 			return
 		}
-		if !c.yield(m, nil) {
+		if !c.yield(*m, nil) {
 			c.broken = true
 			return
+		}
+	}
+	if cap(b.matches) == batchLines {
+		select {
+		case c.r.consumed <- b.matches[:0]:
+		default:
 		}
 	}
 	if c.ticks != nil {
@@ -203,7 +210,7 @@ func (c *grepConsumer) deliver(b *grepBatch) {
 // admit applies MaxMatches. Of what follows the last match wanted, only its own
 // lines of context are yielded.
 func (c *grepConsumer) admit(m *Match) bool {
-	if limit := c.r.q.MaxMatches; limit > 0 && c.found >= limit {
+	if c.found >= c.r.q.MaxMatches {
 		if m.Path != c.last.Path || m.Line > c.last.Line+c.r.q.After {
 			c.over = true
 			return false

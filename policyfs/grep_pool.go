@@ -12,7 +12,7 @@ import (
 
 const (
 	// maxGrepWorkers bounds the memory of a search: each has a buffer and the
-	// caches of two automata.
+	// caches of two automata, and there are as many helpers.
 	maxGrepWorkers = 8
 	// jobFiles is how many files are handed to a worker at a time.
 	jobFiles = 32
@@ -40,12 +40,13 @@ type grep struct {
 	files  atomic.Int64
 	bytes  atomic.Int64
 
-	jobs    chan *grepJob // to the workers
-	order   chan *grepJob // to the consumer, the same jobs in the same order
-	parts   chan *filePart
-	workers int
-	wg      sync.WaitGroup
-	pool    sync.Pool // of *grepJob
+	jobs     chan *grepJob    // to the workers
+	order    chan *grepJob    // to the consumer, the same jobs in the same order
+	helpers  chan *fileSearch // what more goroutines may search parts of files with; nil where none has yet
+	consumed chan []Match     // memory of batches that were
+	workers  int
+	wg       sync.WaitGroup
+	pool     sync.Pool // of *grepJob
 }
 
 // grepJob is some files that follow each other in the walk.
@@ -100,7 +101,11 @@ func (r *grep) recycle(job *grepJob) {
 func (r *grep) begin(t *target, dir bool) {
 	r.jobs = make(chan *grepJob, jobsAhead)
 	r.order = make(chan *grepJob, jobsAhead)
-	r.parts = make(chan *filePart, 4*r.workers)
+	r.consumed = make(chan []Match, 2*partBatches)
+	r.helpers = make(chan *fileSearch, r.workers)
+	for range r.workers {
+		r.helpers <- nil
+	}
 	if dir {
 		w := newWalker(r.ctx, r.v, t, &grepFilter{r.filter, len(t.Path.String()) + 1}, nil)
 		if r.q.Ignore {

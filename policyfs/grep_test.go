@@ -380,6 +380,59 @@ func TestGrepLargeFile(t *testing.T) {
 	noLeak(t, c, before)
 }
 
+// TestGrepManyMatches: the matches of a large file that has many are right, and stay
+// it: what they were handed over in is used again, and what they point to is not.
+func TestGrepManyMatches(t *testing.T) {
+	old := runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
+	defer runtime.GOMAXPROCS(old)
+	var text bytes.Buffer
+	var want []policyfs.Match
+	p := namespace.MustParse("/large")
+	for line := 1; text.Len() < 33<<20; line++ {
+		body := fmt.Sprintf("a needle in line %d", line)
+		if line%7 != 0 {
+			body = strings.Repeat("hay ", line%10)
+		} else {
+			want = append(want, policyfs.Match{Path: p, Name: p.String(), Line: line, Column: 3, Offset: int64(text.Len()), Text: body})
+		}
+		text.WriteString(body + "\n")
+	}
+	m := memfs.New(memfs.Options{})
+	if err := provider.WriteFile(t.Context(), m, provider.MustPath("large"), text.Bytes(), 0); err != nil {
+		t.Fatal(err)
+	}
+	c := &counting{Provider: m}
+	goroutines := runtime.NumGoroutine()
+	f := policyfs.New(namespace.Workspace(c), policyfs.Options{Policy: everything(t)})
+	search := func(most int) (got []policyfs.Match) {
+		for m, err := range f.Grep("/", policyfs.Query{Pattern: "needle"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got = append(got, m); len(got) == most {
+				break
+			}
+		}
+		return got
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := search(0)
+	runtime.ReadMemStats(&after)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %d matches, want %d, or they differ", len(got), len(want))
+	}
+	if n := after.Mallocs - before.Mallocs; n > uint64(len(want)/10) {
+		t.Errorf("%d allocations for %d matches", n, len(want))
+	}
+	for _, most := range []int{1, 1000, 100_000} {
+		if got := search(most); !slices.Equal(got, want[:most]) {
+			t.Errorf("the first %d matches differ", most)
+		}
+	}
+	noLeak(t, c, goroutines)
+}
+
 // TestGrepLongLine: a line longer than every buffer is searched to its end.
 func TestGrepLongLine(t *testing.T) {
 	long := strings.Repeat("0123456789", 450_000)

@@ -3,7 +3,6 @@ package policyfs
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -12,14 +11,19 @@ import (
 	"github.com/workspacefs/workspacefs/provider"
 )
 
-// partSize is the length of the parts in which several workers search a large
-// file.
-const partSize = 8 << 20
+const (
+	// partSize is the length of the parts in which several goroutines search a
+	// large file.
+	partSize = 8 << 20
+	// partBatches is how many batches a part holds before its turn has come. Lines
+	// as they are match seldom enough for it to hold all of a part's.
+	partBatches = 16
+)
 
 // grepWorker searches files on one goroutine.
 type grepWorker struct {
 	r      *grep
-	search fileSearch
+	search *fileSearch
 	batch  grepBatch
 	size   int // bytes of Text in the batch
 	out    chan<- grepBatch
@@ -27,10 +31,9 @@ type grepWorker struct {
 	name   string
 }
 
-// work is the life of a worker.
-func (r *grep) work() {
-	w := &grepWorker{r: r}
-	w.search = fileSearch{
+// newSearch returns what a goroutine searches with.
+func (r *grep) newSearch() *fileSearch {
+	g := &fileSearch{
 		s:       r.e.newScanner(),
 		buf:     make([]byte, fileBuffer),
 		longest: maxLineBuffer,
@@ -38,29 +41,25 @@ func (r *grep) work() {
 		after:   r.q.After,
 		max:     r.q.MaxMatches,
 		cut:     min(r.q.MaxLineBytes, maxText),
-		emit:    w.emit,
 		stop:    &r.stop,
 		bytes:   &r.bytes,
 	}
-	w.search.s.stop = &r.stop
-	for {
-		// Parts of a file that somebody is at come first: everybody else waits
-		// for that file.
-		select {
-		case p := <-r.parts:
-			w.part(p)
-			continue
-		default:
-		}
-		select {
-		case p := <-r.parts:
-			w.part(p)
-		case job, ok := <-r.jobs:
-			if !ok {
-				return
-			}
-			w.job(job)
-		}
+	g.s.stop = &r.stop
+	return g
+}
+
+// newWorker returns a worker that searches with g.
+func (r *grep) newWorker(g *fileSearch) *grepWorker {
+	w := &grepWorker{r: r, search: g}
+	g.emit = w.emit
+	return w
+}
+
+// work is the life of a worker.
+func (r *grep) work() {
+	w := r.newWorker(r.newSearch())
+	for job := range r.jobs {
+		w.job(job)
 	}
 }
 
@@ -91,21 +90,44 @@ func (w *grepWorker) job(job *grepJob) {
 }
 
 // emit adds a line to the batch.
-func (w *grepWorker) emit(m Match) bool {
-	m.Path, m.Name = w.path, w.name
-	w.batch.matches = append(w.batch.matches, m)
-	w.size += len(m.Text)
+func (w *grepWorker) emit(line, column int, offset int64, text string) bool {
+	if len(w.batch.matches) == cap(w.batch.matches) {
+		w.grow()
+	}
+	w.batch.matches = append(w.batch.matches, Match{
+		Path: w.path, Name: w.name,
+		Line: line, Column: column, Offset: offset, Text: text,
+		Context: column == 0,
+	})
+	w.size += len(text)
 	if len(w.batch.matches) >= batchLines || w.size >= batchBytes {
 		return w.flush()
 	}
 	return true
 }
 
+// grow makes room for more lines: in the memory of a batch that was consumed, if
+// there is one. The first batches, which are small in most searches, grow.
+func (w *grepWorker) grow() {
+	have := w.batch.matches
+	var room []Match
+	select {
+	case room = <-w.r.consumed:
+	default:
+		room = make([]Match, 0, min(max(4, 4*cap(have)), batchLines))
+	}
+	w.batch.matches = append(room, have...)
+}
+
 // flush hands the batch over. It returns false when the search is over.
 func (w *grepWorker) flush() bool {
 	b := w.batch
-	w.batch = grepBatch{}
-	w.size = 0
+	w.batch, w.size = grepBatch{}, 0
+	return w.pass(b)
+}
+
+// pass hands a batch over. It returns false when the search is over.
+func (w *grepWorker) pass(b grepBatch) bool {
 	select {
 	case w.out <- b:
 		return true
@@ -130,7 +152,7 @@ func (w *grepWorker) file() (err error) {
 		return err
 	}
 	defer f.Close()
-	g := &w.search
+	g := w.search
 	g.begin(f)
 	n, err := f.ReadAt(g.buf, 0)
 	limit := w.r.q.MaxFileBytes
@@ -153,18 +175,14 @@ func (w *grepWorker) file() (err error) {
 		return syscall.EFBIG
 	}
 	if w.r.workers > 1 && g.before == 0 && g.after == 0 && info.Size() >= 2*partSize {
-		return w.parts(f, info)
+		return w.parts(f, info.Size())
 	}
 	return g.run(0, -1)
 }
 
 // filePart is a part of a large file: the lines that begin in it.
 type filePart struct {
-	file       io.ReaderAt
-	path       namespace.Path
-	name       string
-	start, end int64 // end -1: of the file
-	taken      atomic.Bool
+	start, end int64          // end -1: of the file
 	out        chan grepBatch // closed when the part has been searched
 
 	// Set before out is closed.
@@ -172,54 +190,71 @@ type filePart struct {
 	err   error
 }
 
-// parts has a large file searched in parts: by a goroutine that takes this
-// worker's place, and by workers that have nothing better to do. It passes their
+// parts has a large file searched in parts, by one goroutine that takes this
+// worker's place and, as far as grep.helpers allows, by others. It passes their
 // results on in order.
-func (w *grepWorker) parts(f provider.File, info fs.FileInfo) error {
-	count := int((info.Size() + partSize - 1) / partSize)
+func (w *grepWorker) parts(f provider.File, size int64) error {
+	count := int((size + partSize - 1) / partSize)
 	ahead := w.r.workers + 1
-	own := make(chan *filePart, ahead)
-	stand := &grepWorker{r: w.r, search: w.search}
-	stand.search.emit = stand.emit
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for p := range own {
-			stand.part(p)
-		}
-	})
-	var open []*filePart
-	defer func() {
-		// Nobody may be at the file when it is closed.
-		for _, p := range open {
-			if !p.taken.CompareAndSwap(false, true) {
-				for range p.out {
-				}
+	todo := make(chan *filePart, ahead)
+	var (
+		wg    sync.WaitGroup
+		over  atomic.Bool
+		open  []*filePart
+		hands int
+	)
+	search := func(g *fileSearch) {
+		stand := w.r.newWorker(g)
+		stand.path, stand.name = w.path, w.name
+		for p := range todo {
+			if over.Load() {
+				close(p.out)
+			} else {
+				stand.part(p, f)
 			}
 		}
-		close(own)
+	}
+	wg.Go(func() { search(w.search) })
+	defer func() {
+		// Nobody may be at the file when it is closed.
+		over.Store(true)
+		close(todo)
+		for _, p := range open {
+			for range p.out {
+			}
+		}
 		wg.Wait()
-		w.search = stand.search
 		w.search.emit = w.emit
 	}()
 	line, found := 0, 0
 	for i, offered := 0, 0; i < count; i++ {
 		for ; offered < min(count, i+ahead); offered++ {
-			p := w.newPart(f, offered, count)
+			p := newPart(offered, count)
 			open = append(open, p)
-			own <- p // never blocks: it holds no more than open does
+			todo <- p // never blocks: it holds no more than open does
+		}
+		if hands < min(w.r.workers, count)-1 {
 			select {
-			case w.r.parts <- p:
+			case g := <-w.r.helpers:
+				hands++
+				wg.Go(func() {
+					defer func() { w.r.helpers <- g }()
+					if g == nil {
+						g = w.r.newSearch()
+					}
+					search(g)
+				})
 			default:
 			}
 		}
 		p := open[0]
 		for b := range p.out {
-			for _, m := range b.matches {
-				m.Line += line
-				found++
-				if !w.emit(m) {
-					return nil
-				}
+			for i := range b.matches {
+				b.matches[i].Line += line
+			}
+			found += len(b.matches)
+			if len(w.batch.matches)+len(w.batch.skipped) > 0 && !w.flush() || !w.pass(b) {
+				return nil
 			}
 		}
 		open = open[1:]
@@ -234,26 +269,28 @@ func (w *grepWorker) parts(f provider.File, info fs.FileInfo) error {
 	return nil
 }
 
-// newPart makes part i of count.
-func (w *grepWorker) newPart(f provider.File, i, count int) *filePart {
-	p := &filePart{file: f, path: w.path, name: w.name, start: int64(i) * partSize, end: int64(i+1) * partSize, out: make(chan grepBatch, 1)}
+// newPart makes part i of count. All but the first begin one byte behind a page,
+// because the byte before a part is read too: where a page is copied to a place
+// whose offset in its page is a little larger, copying takes twice as long.
+func newPart(i, count int) *filePart {
+	p := &filePart{start: int64(i)*partSize + 1, end: int64(i+1)*partSize + 1, out: make(chan grepBatch, partBatches)}
+	if i == 0 {
+		p.start = 0
+	}
 	if i == count-1 {
 		p.end = -1
 	}
 	return p
 }
 
-// part searches a part of a file, unless somebody does.
-func (w *grepWorker) part(p *filePart) {
-	if !p.taken.CompareAndSwap(false, true) {
-		return
-	}
+// part searches a part of a file.
+func (w *grepWorker) part(p *filePart, f io.ReaderAt) {
 	defer close(p.out)
 	defer catch(&p.err)
-	w.out, w.path, w.name = p.out, p.path, p.name
+	w.out = p.out
 	w.batch, w.size = grepBatch{}, 0
-	g := &w.search
-	g.begin(p.file)
+	g := w.search
+	g.begin(f)
 	p.err = g.run(p.start, p.end)
 	p.lines = g.line - 1
 	if len(w.batch.matches) > 0 {
