@@ -29,7 +29,7 @@ func (d *FS) checkName(root int, name provider.Path) error {
 				return err
 			}
 			err = d.checkAlias(dir, elem)
-			unix.Close(dir)
+			closeFD(dir)
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func eachName(dir int, visit func(name []byte) bool) unix.Errno {
 	if e != 0 {
 		return e
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	buf := direntBufs.Get().(*[direntBuf]byte)
 	defer direntBufs.Put(buf)
 	for {

@@ -57,7 +57,7 @@ func throughProc(fd int, change func(name string) unix.Errno) unix.Errno {
 	if e != 0 {
 		return unix.EOPNOTSUPP
 	}
-	defer unix.Close(proc)
+	defer closeFD(proc)
 	if magic, _, err := statfs(proc); err != nil || magic != unix.PROC_SUPER_MAGIC {
 		return unix.EOPNOTSUPP // somebody's own directory of that name
 	}
@@ -125,6 +125,6 @@ func (d *FS) beginObject(ctx context.Context, name provider.Path, st *unix.Stat_
 
 // endObject ends what beginObject began.
 func (d *FS) endObject(fd int) {
-	unix.Close(fd)
+	closeFD(fd)
 	d.root.done()
 }

@@ -3,8 +3,7 @@ package diskfs
 import (
 	"io/fs"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // desc owns one file descriptor. Its users count themselves in and out, so that
@@ -34,7 +33,7 @@ func (d *desc) use() (fd int, ok bool) {
 // done counts the caller out.
 func (d *desc) done() {
 	if d.state.Add(-1) == closedBit {
-		unix.Close(d.fd)
+		closeFD(d.fd)
 	}
 }
 
@@ -51,7 +50,7 @@ func (d *desc) close() error {
 		}
 		if s == 0 {
 			// EINTR from close means closed on Linux; EIO is reported.
-			if err := unix.Close(d.fd); err != nil && err != unix.EINTR {
+			if err := syscall.Close(d.fd); err != nil && err != syscall.EINTR {
 				return err
 			}
 		}

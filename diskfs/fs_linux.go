@@ -66,7 +66,7 @@ func open(dir string, opts Options, forceWalk bool) (*FS, error) {
 	d := &FS{opts: opts, walk: forceWalk}
 	d.root.fd = fd
 	if err := d.init(); err != nil {
-		unix.Close(fd)
+		closeFD(fd)
 		return nil, err
 	}
 	return d, nil
@@ -104,7 +104,7 @@ func (d *FS) init() error {
 		if e != 0 {
 			d.walk = true
 		} else {
-			unix.Close(probe)
+			closeFD(probe)
 		}
 	}
 	if d.walk {
@@ -246,7 +246,7 @@ func (d *FS) stat(root int, name provider.Path, st *unix.Stat_t) error {
 		return err
 	}
 	e := fstat(fd, st)
-	unix.Close(fd)
+	closeFD(fd)
 	return mapErrno(e)
 }
 

@@ -4,5 +4,9 @@ package diskfs
 
 import "golang.org/x/sys/unix"
 
-// sysFstatat fills a unix.Stat_t, here without a wrapper that allocates.
-const sysFstatat = unix.SYS_FSTATAT64
+// sysFstatat and sysFstat fill a unix.Stat_t, here without the wrappers of x/sys,
+// of which the first allocates.
+const (
+	sysFstatat = unix.SYS_FSTATAT64
+	sysFstat   = unix.SYS_FSTAT64
+)

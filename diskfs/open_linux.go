@@ -62,7 +62,7 @@ func (d *FS) openDir(root int, name provider.Path) (int, error) {
 	}
 	var st unix.Stat_t
 	if _, err := d.checkObject(fd, &st); err != nil {
-		unix.Close(fd)
+		closeFD(fd)
 		return -1, err
 	}
 	if uint64(st.Dev) != d.dev {
@@ -107,7 +107,7 @@ func (d *FS) openFile(root int, name provider.Path, opts provider.OpenOptions) (
 	}
 	dir, end, err = d.prepare(fd, opts, before)
 	if err != nil {
-		unix.Close(fd)
+		closeFD(fd)
 		return -1, false, -1, err
 	}
 	return fd, dir, end, nil
@@ -213,7 +213,7 @@ func (d *FS) ReadFile(ctx context.Context, name provider.Path, limit int64) ([]b
 	if err != nil {
 		return nil, d.explainOpen(root, name, err)
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	var st unix.Stat_t
 	kind, err := d.checkObject(fd, &st)
 	if err != nil {

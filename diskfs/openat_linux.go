@@ -80,13 +80,13 @@ func (d *FS) walkAt(base int, name string, flags int, perm uint32, resolve uint6
 			}
 		}
 		if dir != base {
-			unix.Close(dir)
+			closeFD(dir)
 		}
 		if e != 0 {
 			return -1, mapErrno(e)
 		}
 		if resolve&unix.RESOLVE_NO_XDEV != 0 && !d.onRootMount(fd) {
-			unix.Close(fd)
+			closeFD(fd)
 			return -1, unix.EXDEV
 		}
 		if !more {
@@ -135,7 +135,7 @@ func (d *FS) parent(root int, name provider.Path) (int, error) {
 // leave closes what parent opened.
 func leave(root, dir int) {
 	if dir != root {
-		unix.Close(dir)
+		closeFD(dir)
 	}
 }
 

@@ -175,7 +175,7 @@ func (r *renaming) noReplace() unix.Errno {
 	if e != 0 {
 		return e
 	}
-	unix.Close(fd)
+	closeFD(fd)
 	if e = renameat2(r.olddir, r.oldelem, r.newdir, r.newelem, 0); e != 0 {
 		unlinkat(r.newdir, r.newelem, 0)
 	}

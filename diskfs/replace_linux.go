@@ -67,7 +67,7 @@ func (r *replacing) run(content io.Reader) (provider.Digest, error) {
 		return provider.Digest{}, err
 	}
 	if dirfd >= 0 {
-		defer unix.Close(dirfd)
+		defer closeFD(dirfd)
 	}
 	if err := r.newStage(); err != nil {
 		return provider.Digest{}, err
@@ -127,7 +127,7 @@ func (r *replacing) look() error {
 		if err != nil {
 			return err
 		}
-		defer unix.Close(fd)
+		defer closeFD(fd)
 		var st unix.Stat_t
 		if _, err := r.d.checkObject(fd, &st); err != nil {
 			return err
@@ -248,7 +248,7 @@ func (r *replacing) checkParent() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(now)
+	defer closeFD(now)
 	var a, b unix.Stat_t
 	if e := fstat(now, &a); e != 0 {
 		return e
@@ -272,7 +272,7 @@ func (r *replacing) checkMatch() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	var st unix.Stat_t
 	if _, err := r.d.checkObject(fd, &st); err != nil {
 		return err
@@ -343,7 +343,7 @@ func (r *replacing) placeNew() unix.Errno {
 	if e != 0 {
 		return e
 	}
-	unix.Close(fd)
+	closeFD(fd)
 	if e = renameat2(r.dir, r.stage.temp, r.dir, r.elem, 0); e != 0 {
 		unlinkat(r.dir, r.elem, 0)
 		return e

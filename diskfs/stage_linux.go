@@ -94,7 +94,7 @@ func (s *stage) discard() {
 	if s.temp != "" {
 		unlinkat(s.dir, s.temp, 0)
 	}
-	unix.Close(s.fd)
+	closeFD(s.fd)
 	s.fd = -1
 }
 

@@ -140,7 +140,7 @@ func probeCase(root int, magic uint32, unknown bool) bool {
 	if e != 0 {
 		return unknown // a root that may not be read
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	var flags uint64 // the kernel writes an int, or a long on some systems
 	if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.FS_IOC_GETFLAGS, uintptr(unsafe.Pointer(&flags))); e == 0 && uint32(flags|flags>>32)&fsCasefold != 0 {
 		return false

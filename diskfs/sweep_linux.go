@@ -16,7 +16,7 @@ func sweepStale(dir int, elem string) bool {
 	if e != 0 {
 		return e == unix.ENOENT
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	var held, named unix.Stat_t
 	if fstat(fd, &held) != 0 || held.Mode&unix.S_IFMT != unix.S_IFREG || held.Nlink != 1 || int(held.Uid) != unix.Geteuid() {
 		return false
@@ -39,7 +39,7 @@ func (t *tree) sweepAll(dir int, elem string) bool {
 	if e != 0 {
 		return false
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	var temps []string
 	only := true
 	e = eachName(fd, func(name []byte) bool {

@@ -1,6 +1,7 @@
 package diskfs
 
 import (
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +34,7 @@ func openat2(dir int, name string, flags int, perm uint32, resolve uint64) (int,
 	p := cstring(&buf, name)
 	how := unix.OpenHow{Flags: uint64(flags), Mode: uint64(perm), Resolve: resolve}
 	for eagain := 0; ; {
-		fd, _, e := unix.Syscall6(unix.SYS_OPENAT2, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(&how)), unix.SizeofOpenHow, 0, 0)
+		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT2, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(&how)), unix.SizeofOpenHow, 0, 0)
 		switch {
 		case e == 0:
 			return int(fd), 0
@@ -50,7 +51,7 @@ func openat(dir int, name string, flags int, perm uint32) (int, unix.Errno) {
 	var buf [stackPath]byte
 	p := cstring(&buf, name)
 	for {
-		fd, _, e := unix.Syscall6(unix.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(flags), uintptr(perm), 0, 0)
+		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(flags), uintptr(perm), 0, 0)
 		if e == 0 {
 			return int(fd), 0
 		}
@@ -69,7 +70,7 @@ func fstatat(dir int, elem string, st *unix.Stat_t) unix.Errno {
 	var buf [stackPath]byte
 	p := cstring(&buf, elem)
 	for {
-		_, _, e := unix.Syscall6(sysFstatat, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(st)), flags, 0, 0)
+		_, _, e := syscall.Syscall6(sysFstatat, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(st)), flags, 0, 0)
 		if e != unix.EINTR {
 			return e
 		}
@@ -77,18 +78,30 @@ func fstatat(dir int, elem string, st *unix.Stat_t) unix.Errno {
 }
 
 func fstat(fd int, st *unix.Stat_t) unix.Errno {
+	if sysFstat == 0 {
+		for {
+			if e := errno(unix.Fstat(fd, st)); e != unix.EINTR {
+				return e
+			}
+		}
+	}
 	for {
-		if e := errno(unix.Fstat(fd, st)); e != unix.EINTR {
+		_, _, e := syscall.Syscall(sysFstat, uintptr(fd), uintptr(unsafe.Pointer(st)), 0)
+		if e != unix.EINTR {
 			return e
 		}
 	}
 }
 
+// closeFD closes a descriptor for a caller that has no use for the error: nothing
+// was written through it, or it was synced. EINTR means closed on Linux.
+func closeFD(fd int) { syscall.Syscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
+
 func mkdirat(dir int, elem string, perm uint32) unix.Errno {
 	var buf [stackPath]byte
 	p := cstring(&buf, elem)
 	for {
-		_, _, e := unix.Syscall(unix.SYS_MKDIRAT, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(perm))
+		_, _, e := syscall.Syscall(unix.SYS_MKDIRAT, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(perm))
 		if e != unix.EINTR {
 			return e
 		}
@@ -99,7 +112,7 @@ func unlinkat(dir int, elem string, flags int) unix.Errno {
 	var buf [stackPath]byte
 	p := cstring(&buf, elem)
 	for {
-		_, _, e := unix.Syscall(unix.SYS_UNLINKAT, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(flags))
+		_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(flags))
 		if e != unix.EINTR {
 			return e
 		}
@@ -110,7 +123,7 @@ func renameat2(olddir int, oldelem string, newdir int, newelem string, flags int
 	var oldbuf, newbuf [stackPath]byte
 	o, n := cstring(&oldbuf, oldelem), cstring(&newbuf, newelem)
 	for {
-		_, _, e := unix.Syscall6(unix.SYS_RENAMEAT2, uintptr(olddir), uintptr(unsafe.Pointer(o)), uintptr(newdir), uintptr(unsafe.Pointer(n)), uintptr(flags), 0)
+		_, _, e := syscall.Syscall6(unix.SYS_RENAMEAT2, uintptr(olddir), uintptr(unsafe.Pointer(o)), uintptr(newdir), uintptr(unsafe.Pointer(n)), uintptr(flags), 0)
 		switch {
 		case e == unix.EINTR:
 		case (e == unix.ENOSYS || e == unix.EPERM) && flags == 0:
@@ -127,7 +140,7 @@ func linkat(olddir int, oldname string, newdir int, newelem string, flags int) u
 	var oldbuf, newbuf [stackPath]byte
 	o, n := cstring(&oldbuf, oldname), cstring(&newbuf, newelem)
 	for {
-		_, _, e := unix.Syscall6(unix.SYS_LINKAT, uintptr(olddir), uintptr(unsafe.Pointer(o)), uintptr(newdir), uintptr(unsafe.Pointer(n)), uintptr(flags), 0)
+		_, _, e := syscall.Syscall6(unix.SYS_LINKAT, uintptr(olddir), uintptr(unsafe.Pointer(o)), uintptr(newdir), uintptr(unsafe.Pointer(n)), uintptr(flags), 0)
 		if e != unix.EINTR {
 			return e
 		}
@@ -138,7 +151,7 @@ func fchmodat2(dir int, name string, mode uint32, flags int) unix.Errno {
 	var buf [stackPath]byte
 	p := cstring(&buf, name)
 	for {
-		_, _, e := unix.Syscall6(unix.SYS_FCHMODAT2, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(mode), uintptr(flags), 0, 0)
+		_, _, e := syscall.Syscall6(unix.SYS_FCHMODAT2, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(mode), uintptr(flags), 0, 0)
 		if e != unix.EINTR {
 			return e
 		}
@@ -149,7 +162,7 @@ func utimensat(dir int, name string, times *[2]unix.Timespec, flags int) unix.Er
 	var buf [stackPath]byte
 	p := cstring(&buf, name)
 	for {
-		_, _, e := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(times)), uintptr(flags), 0, 0)
+		_, _, e := syscall.Syscall6(unix.SYS_UTIMENSAT, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(times)), uintptr(flags), 0, 0)
 		if e != unix.EINTR {
 			return e
 		}
