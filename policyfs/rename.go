@@ -250,7 +250,8 @@ func (m *move) moved(at *namespace.Target) (namespace.Path, provider.Path, error
 // widens refuses a move that would make something readable or writable.
 func (m *move) widens(from, to *namespace.Target) *DeniedError {
 	for _, op := range [...]Op{OpRead, OpWrite} {
-		if m.v.allowed(op, to).Allow && !m.v.allowed(op, from).Allow {
+		// In this order, because what may be moved mostly may be read and written.
+		if !m.v.allowed(op, from).Allow && m.v.allowed(op, to).Allow {
 			return &DeniedError{Op: OpMoveTree, Path: from.Path, Rule: "moving would allow to " + op.String() + " it"}
 		}
 	}
