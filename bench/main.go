@@ -25,6 +25,9 @@ type report struct {
 	Results []result `json:"results"`
 }
 
+// recordedRounds is how many rounds the figures that are published need.
+const recordedRounds = 20
+
 func main() {
 	ok, err := run(os.Args[1:], os.Stdout)
 	if err != nil {
@@ -50,6 +53,9 @@ func run(args []string, out io.Writer) (ok bool, err error) {
 	}
 	if *rounds < 1 || *slice <= 0 {
 		return false, fmt.Errorf("-rounds and -slice must be positive")
+	}
+	if *readme != "" && *rounds < recordedRounds {
+		return false, fmt.Errorf("-readme needs at least %d rounds", recordedRounds)
 	}
 	selected, err := regexp.Compile(*only)
 	if err != nil {

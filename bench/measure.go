@@ -60,6 +60,34 @@ func repeatAfter(setup, op func() error) side {
 	}
 }
 
+// repeatOver makes a side of an operation that needs a name of its own each time:
+// the i-th is prepared by before and brought back by after, which are not timed and
+// may be nil.
+func repeatOver(before, op, after func(i int) error) side {
+	all := func(n int, f func(int) error) error {
+		for i := range n {
+			if f == nil {
+				break
+			}
+			if err := f(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return func(n int) (time.Duration, error) {
+		if err := all(n, before); err != nil {
+			return 0, err
+		}
+		start := time.Now()
+		if err := all(n, op); err != nil {
+			return 0, err
+		}
+		total := time.Since(start)
+		return total, all(n, after)
+	}
+}
+
 // A result is one measured row. Times are nanoseconds an operation.
 type result struct {
 	ID     string  `json:"id"`
@@ -160,8 +188,10 @@ func calibrate(f side, slice time.Duration) (int, error) {
 // A cost is nanoseconds an operation.
 type cost struct{ wall, cpu float64 }
 
-// timed runs n operations; meter reads the CPU time that they add to.
+// timed runs n operations; meter reads the CPU time that they add to. The garbage
+// of whoever ran before is collected first: each side pays for its own.
 func timed(f side, n int, meter func() time.Duration) (cost, error) {
+	runtime.GC()
 	before := meter()
 	d, err := f(n)
 	used := meter() - before

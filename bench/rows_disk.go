@@ -59,13 +59,6 @@ func opRename(f afero.Fs, name string) error {
 	return f.Rename(name+".moved", name)
 }
 
-func opMkdirRemove(f afero.Fs, name string) error {
-	if err := f.Mkdir(name+".d", 0o755); err != nil {
-		return err
-	}
-	return f.Remove(name + ".d")
-}
-
 // readFile reads a whole file: without a digest through io/fs on our side, as
 // afero.ReadFile does on any other.
 func readFile(f afero.Fs, name string) error {
@@ -83,38 +76,34 @@ func rowsDisk() []row {
 		diskRow("A4", "create + write 4 KiB + close over a file, depth 8", 1.0, 8, opOverwrite),
 		diskRow("A5", "stat, depth 8", 1.85, 8, opStat),
 		diskRow("A6", "rename in one directory, depth 8", 1.1, 8, opRename),
-		diskRow("A7", "mkdir + remove, depth 8", 1.6, 8, opMkdirRemove),
-		rootRow("A8o", "open + close, depth 8", 0.35, func(r *os.Root, name string) error {
-			f, err := r.Open(name)
-			if err != nil {
-				return err
-			}
-			return f.Close()
-		}, opOpen),
-		rootRow("A8s", "stat, depth 8", 0.35, func(r *os.Root, name string) error {
-			_, err := r.Lstat(name)
-			return err
-		}, opStat),
-		rootRow("A8m", "mkdir + remove, depth 8", 0.35, func(r *os.Root, name string) error {
-			return errors.Join(r.Mkdir(name+".d", 0o755), r.Remove(name+".d"))
-		}, opMkdirRemove),
-		rootRow("A8r", "open + read 4 KiB + close, depth 8", 0.35, func(r *os.Root, name string) error {
-			f, err := r.Open(name)
-			if err != nil {
-				return err
-			}
-			var buf [4096]byte
-			_, err = io.ReadFull(f, buf[:])
-			return errors.Join(err, f.Close())
-		}, opRead),
+		changeRow("A7", "mkdir, depth 8", "afero.OsFs", 1.6, mkdir, hostPeer),
+		changeRow("A7r", "remove a file, depth 8", "afero.OsFs", 1.6, remove, hostPeer),
+		changeRow("A7d", "remove an empty directory, depth 8", "afero.OsFs", 1.6, rmdir, hostPeer),
+		rootRow("A8o", "open + close, depth 8", 0.35, rootOpen, opOpen),
+		rootRow("A8s", "stat, depth 8", 0.35, rootStat, opStat),
+		changeRow("A8m", "mkdir, depth 8", "os.Root", 0.35, mkdir, rootPeer),
+		changeRow("A8x", "remove a file, depth 8", "os.Root", 0, remove, rootPeer),
+		rootRow("A8r", "open + read 4 KiB + close, depth 8", 0.35, rootRead, opRead),
 		lstatRow("A9", "open + close, depth 8", 0.45, opOpen),
 		lstatRow("A9r", "open + read 4 KiB + close, depth 8", 0.45, opRead),
+		lstatRow("A9f", "ReadFile 4 KiB, depth 8", 0.45, readFile),
+		lstatRow("A9w", "create + write 4 KiB + close over a file, depth 8", 0.45, opOverwrite),
 		lstatRow("A9s", "stat, depth 8", 0.45, opStat),
+		lstatRow("A9n", "rename in one directory, depth 8", 0.45, opRename),
+		changeRow("A9m", "mkdir, depth 8", lstatPeerName, 0.45, mkdir, lstatPeer),
+		changeRow("A9x", "remove a file, depth 8", lstatPeerName, 0.45, remove, lstatPeer),
 		baseRow("base.o", "open + close, depth 8", opOpen),
 		baseRow("base.s", "stat, depth 8", opStat),
-		depthRow("A10o", "open + close, depth 16", 1.6, opOpen),
-		depthRow("A10s", "stat, depth 16", 1.6, opStat),
+		depthRow("A10o", "open + close, depth 16", 1.6, 16, 1, opOpen),
+		// Stat makes three system calls, but one at depth 1 (A12): the ratio to that
+		// says nothing about depth, so it is not judged.
+		depthRow("A10s", "stat, depth 16", 1.6, 16, 2, opStat),
+		depthRow("A10s1", "stat, depth 16 (three system calls to one)", 0, 16, 1, opStat),
+		elementRow("A11s", "stat, depth 8", elementStat, rootStat),
+		elementRow("A11o", "open + close, depth 8", elementOpen, rootOpen),
+		elementMkdirRow("A11m", "mkdir, depth 8"),
 		listRow("A14", "list 1,000 entries, filtered", 0.9, 1_000, false),
+		listRow("A14k", "list 100,000 entries, filtered", 0.9, 100_000, false),
 		listRow("A15", "list 1,000 entries with FileInfo, filtered", 0.85, 1_000, true),
 		removeAllRow(),
 		mkdirAllRow("A18p", "MkdirAll of 8 present directories", 0.25, false),
@@ -163,6 +152,29 @@ func readFileRow(id, what string, goal float64, digest bool) row {
 		}}
 }
 
+func rootOpen(r *os.Root, name string) error {
+	f, err := r.Open(name)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func rootRead(r *os.Root, name string) error {
+	f, err := r.Open(name)
+	if err != nil {
+		return err
+	}
+	var buf [4096]byte
+	_, err = io.ReadFull(f, buf[:])
+	return errors.Join(err, f.Close())
+}
+
+func rootStat(r *os.Root, name string) error {
+	_, err := r.Lstat(name)
+	return err
+}
+
 // rootRow compares with package os's own contained directory, os.Root.
 func rootRow(id, what string, goal float64, peerOp func(*os.Root, string) error, op fileOp) row {
 	return row{ID: id, What: what, Peer: "os.Root", Goal: goal,
@@ -186,62 +198,6 @@ func rootRow(id, what string, goal float64, peerOp func(*os.Root, string) error,
 		}}
 }
 
-// lstatFs is what tools do that have nothing better: Lstat every element, then
-// act on the same string. It is slower and it can be raced.
-type lstatFs struct {
-	afero.OsFs
-	root string
-}
-
-// check looks at every element and returns the host path.
-func (l lstatFs) check(name string) (at string, err error) {
-	at = l.root
-	for elem := range strings.SplitSeq(name, "/") {
-		at += "/" + elem
-		info, err := os.Lstat(at)
-		if err != nil {
-			return "", err
-		}
-		if info.Mode()&fs.ModeSymlink != 0 {
-			return "", fs.ErrPermission
-		}
-	}
-	return at, nil
-}
-
-func (l lstatFs) Open(name string) (afero.File, error) {
-	at, err := l.check(name)
-	if err != nil {
-		return nil, err
-	}
-	return l.OsFs.Open(at)
-}
-
-func (l lstatFs) Stat(name string) (fs.FileInfo, error) {
-	at, err := l.check(name)
-	if err != nil {
-		return nil, err
-	}
-	return l.OsFs.Stat(at)
-}
-
-// lstatRow compares with the check of every element by Lstat.
-func lstatRow(id, what string, goal float64, op fileOp) row {
-	return row{ID: id, What: what, Peer: "Lstat of every element, then package os", Goal: goal,
-		Prepare: func(dir string) (side, side, func(), error) {
-			name := deep(8)
-			if err := plant(dir, name, 4096); err != nil {
-				return nil, nil, nil, err
-			}
-			f, release, err := disk(dir)
-			if err != nil {
-				return nil, nil, nil, err
-			}
-			agent, peer := "/workspace/"+name, lstatFs{root: dir}
-			return repeat(func() error { return op(f, agent) }), repeat(func() error { return op(peer, name) }), release, nil
-		}}
-}
-
 // baseRow compares with afero.BasePathFs, which joins strings and follows links.
 func baseRow(id, what string, op fileOp) row {
 	return row{ID: id, What: what, Peer: "afero.BasePathFs",
@@ -259,15 +215,15 @@ func baseRow(id, what string, op fileOp) row {
 		}}
 }
 
-// depthRow compares an operation at depth 16 with itself at depth 1.
-func depthRow(id, what string, goal float64, op fileOp) row {
-	return row{ID: id, What: what, Peer: "itself at depth 1", Goal: goal,
+// depthRow compares an operation at one depth with itself at another.
+func depthRow(id, what string, goal float64, depth, than int, op fileOp) row {
+	return row{ID: id, What: what, Peer: fmt.Sprintf("itself at depth %d", than), Goal: goal,
 		Prepare: func(dir string) (side, side, func(), error) {
 			f, release, err := disk(dir)
 			if err != nil {
 				return nil, nil, nil, err
 			}
-			far, near := deep(16), deep(1)
+			far, near := deep(depth), deep(than)
 			if err := errors.Join(plant(dir, far, 16), plant(dir, near, 16)); err != nil {
 				return nil, nil, nil, err
 			}
@@ -289,12 +245,15 @@ func listRow(id, what string, goal float64, n int, infos bool) row {
 			if err != nil {
 				return nil, nil, nil, err
 			}
+			host := filepath.Join(dir, "list")
+			if err := os.Mkdir(host, 0o755); err != nil {
+				return nil, nil, nil, err
+			}
 			for i := range n {
-				if err := plant(dir, fmt.Sprintf("list/file-%06d.go", i), 10); err != nil {
+				if err := os.WriteFile(filepath.Join(host, fmt.Sprintf("file-%06d.go", i)), []byte("0123456789"), 0o644); err != nil {
 					return nil, nil, nil, err
 				}
 			}
-			host := filepath.Join(dir, "list")
 			ours := func() error { return readDir(f, n) }
 			peer := func() error { _, err := os.ReadDir(host); return err }
 			if infos {

@@ -73,6 +73,17 @@ func deep(depth int) string {
 	return b.String() + "file.txt"
 }
 
+// numbered returns a function from i to a name that ends in i, each made once.
+func numbered(prefix string) func(i int) string {
+	var names []string
+	return func(i int) string {
+		for len(names) <= i {
+			names = append(names, fmt.Sprintf("%s%06d", prefix, len(names)))
+		}
+		return names[i]
+	}
+}
+
 // plant makes a file of that size at the name below a host directory.
 func plant(dir, name string, size int) error {
 	host := filepath.Join(dir, filepath.FromSlash(name))
