@@ -6,6 +6,8 @@ import "errors"
 
 const canExchange = false
 
+const enoughSwaps = 0
+
 func hostExchange(a, b string) error { return errors.ErrUnsupported }
 
 func (r *attackRun) race(call, flip []any) string {

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/spf13/afero"
 
@@ -375,9 +377,7 @@ var fsBugCustom = map[string]func(t *testing.T, r *bugRun){
 			return // memory has no hard links
 		}
 		r.file("O/secret", "S")
-		if err := os.Link(r.host("O/secret"), r.host("W/hard")); err != nil {
-			t.Fatal(err)
-		}
+		r.must(os.Link(r.host("O/secret"), r.host("W/hard")))
 		if data, err := afero.ReadFile(r.fs, "hard"); err != nil || string(data) != "S" {
 			t.Errorf("%q, %v", data, err)
 		}
@@ -403,6 +403,7 @@ var fsBugCustom = map[string]func(t *testing.T, r *bugRun){
 		r.file("O/secret", "SECRET")
 		r.must(os.Symlink(r.host("O"), r.host("P/swap")))
 		stop, done := make(chan struct{}), make(chan struct{})
+		var swaps atomic.Int64
 		go func() {
 			defer close(done)
 			for {
@@ -410,12 +411,15 @@ var fsBugCustom = map[string]func(t *testing.T, r *bugRun){
 				case <-stop:
 					return
 				default:
-					hostExchange(r.host("W/d"), r.host("P/swap"))
+					if hostExchange(r.host("W/d"), r.host("P/swap")) == nil {
+						swaps.Add(1)
+					}
 				}
 			}
 		}()
 		rounds := scale(100, 500, 20_000)
-		for range rounds {
+		deadline := time.Now().Add(time.Minute)
+		for i := 0; i < rounds || swaps.Load() < enoughSwaps && time.Now().Before(deadline); i++ {
 			for e := range r.face.Walk("/") {
 				if strings.Contains(e.Name, "secret") {
 					t.Fatal("the walk left the workspace")
@@ -427,6 +431,9 @@ var fsBugCustom = map[string]func(t *testing.T, r *bugRun){
 		}
 		close(stop)
 		<-done
+		if swaps.Load() < enoughSwaps {
+			t.Errorf("%d swaps: the race did not happen", swaps.Load())
+		}
 	},
 	// "openat(dirfd,link,O_DIRECTORY|O_NOFOLLOW) -> ENOTDIR": a link spelled as a
 	// directory is told from a file.
