@@ -107,6 +107,9 @@ func deny(name, e string) error {
 	return nil
 }
 
+// nobody is a user without privileges.
+const nobody = 65534
+
 // child describes a re-execution of this test binary.
 type child struct {
 	restrictions []string
@@ -159,7 +162,7 @@ func (c child) mustPass(t testing.TB) {
 		t.Fatalf("child ran no test:\n%s", tail(text))
 	}
 	for line := range strings.Lines(text) {
-		if strings.Contains(line, "MEASURED") {
+		if strings.Contains(line, "MEASURED") || strings.Contains(line, "requirements: ") {
 			t.Log(strings.TrimSpace(line))
 		}
 	}

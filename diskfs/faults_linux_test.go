@@ -244,20 +244,11 @@ func fill(t *testing.T, highest int) (held []*os.File) {
 	}
 }
 
-// TestUnprivileged runs what should hold for every user as nobody.
+// TestUnprivileged runs what should hold for every user as nobody. The suite and
+// the vectors do it themselves.
 func TestUnprivileged(t *testing.T) {
 	needRoot(t)
-	child{uid: 65534, run: "^(TestUnreadableDirectories|TestBasics|TestLinkMatrix|TestSwapRace|TestStaleTemporaries|TestStaleTemporaries)$"}.mustPass(t)
-	whereAllIsRequired(t)
-	suite := "^TestConformance$/^tmpfs$/^openat2$"
-	if long() {
-		suite = "^TestConformance$/^tmpfs$"
-	}
-	child{uid: 65534, run: suite,
-		// These take the permissions of the root and of other directories
-		// away and go on, which only root can.
-		args: []string{"-test.skip=.*/.*/.*/^(ERR-bare-conditions|ERR-no-host-path|ERR-no-result-beside-an-error|CONC-everything-at-once)$"},
-	}.mustPass(t)
+	child{uid: nobody, run: "^(TestUnreadableDirectories|TestBasics|TestLinkMatrix|TestSwapRace|TestStaleTemporaries|TestSweptBeforeTheLock)$"}.mustPass(t)
 }
 
 // TestUnreadableDirectories: a directory that may be passed but not read is a

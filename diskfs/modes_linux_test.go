@@ -2,10 +2,8 @@ package diskfs_test
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/workspacefs/workspacefs/conformance"
 	"github.com/workspacefs/workspacefs/diskfs"
 	"github.com/workspacefs/workspacefs/provider"
 	"golang.org/x/sys/unix"
@@ -54,29 +52,6 @@ func (m mode) openDir(t testing.TB, dir string, opts diskfs.Options) opened {
 	return opened{p, dir}
 }
 
-// harness makes providers in fresh directories below base.
-func (m mode) harness(base string, opts diskfs.Options) conformance.Harness {
-	dirs := make(map[provider.Provider]string)
-	open := func(t testing.TB, dir string) provider.Provider {
-		p := m.openDir(t, dir, opts).Provider
-		dirs[p] = dir
-		return p
-	}
-	return conformance.Harness{
-		New: func(t testing.TB) provider.Provider { return open(t, tempDirIn(t, base)) },
-		Reopen: func(t testing.TB, p provider.Provider) provider.Provider {
-			p.Close()
-			return open(t, dirs[p])
-		},
-		HostDir: func(p provider.Provider) string { return dirs[p] },
-		Plant: func(t testing.TB, p provider.Provider, target string, name provider.Path) {
-			if err := os.Symlink(target, filepath.Join(dirs[p], name.String())); err != nil {
-				t.Fatal(err)
-			}
-		},
-	}
-}
-
 // tempDirIn is t.TempDir at another place, open to all users.
 func tempDirIn(t testing.TB, base string) string {
 	t.Helper()
@@ -109,6 +84,12 @@ func lacking(t testing.TB, what string) {
 	t.Skipf("this machine lacks %s", what)
 }
 
+// everywhere reports whether everything on every storage is asked for: it takes
+// minutes.
+func everywhere() bool {
+	return long() || os.Getenv("WORKSPACEFS_REQUIRE_ALL") == "1" && !testing.Short()
+}
+
 // whereAllIsRequired keeps what takes half a minute out of a quick run.
 func whereAllIsRequired(t testing.TB) {
 	t.Helper()
@@ -129,23 +110,4 @@ func size(short, normal, full int) int {
 		return short
 	}
 	return normal
-}
-
-// TestConformance runs the whole suite in every mode on tmpfs, and on the
-// filesystem of the temporary directory: there with syncs, and in both modes of
-// Linux, in a long run.
-func TestConformance(t *testing.T) {
-	t.Run("tmpfs", func(t *testing.T) {
-		base := tmpfs(t)
-		inModes(t, func(t *testing.T, m mode) { conformance.Run(t, m.harness(base, diskfs.Options{})) })
-	})
-	t.Run("temp", func(t *testing.T) {
-		base := t.TempDir()
-		inKernelModes(t, func(t *testing.T, m mode) {
-			if m.name == "walk" && !long() {
-				t.Skip("in a long run")
-			}
-			conformance.Run(t, m.harness(base, diskfs.Options{NoSync: !long()}))
-		})
-	})
 }

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/workspacefs/workspacefs/conformance"
 	"github.com/workspacefs/workspacefs/diskfs"
 	"github.com/workspacefs/workspacefs/provider"
 	"golang.org/x/sys/unix"
@@ -40,7 +39,7 @@ func newLoop(t testing.TB, fstype string, mkfs ...string) loopImage {
 	t.Helper()
 	needRoot(t)
 	needProgram(t, mkfs[0])
-	base := t.TempDir()
+	base := openDirFor(t)
 	l := loopImage{filepath.Join(base, "image"), filepath.Join(base, "mnt")}
 	if err := os.Mkdir(l.dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -84,12 +83,13 @@ func caseMounts(t testing.TB) (exfat, ntfs string) {
 	for _, p := range []string{"mkfs.exfat", "mount.exfat-fuse", "mkntfs", "lowntfs-3g", "losetup"} {
 		needProgram(t, p)
 	}
-	dir := t.TempDir()
+	dir := openDirFor(t)
 	out, err := exec.Command("sh", script, dir).Output()
 	exfat, ntfs = filepath.Join(dir, "exfat"), filepath.Join(dir, "ntfs")
+	loop := strings.TrimSpace(string(out))
 	t.Cleanup(func() {
 		exec.Command("umount", exfat, ntfs).Run()
-		if loop := strings.TrimSpace(string(out)); loop != "" {
+		if loop != "" {
 			exec.Command("losetup", "-d", loop).Run()
 		}
 	})
@@ -97,6 +97,32 @@ func caseMounts(t testing.TB) (exfat, ntfs string) {
 		lacking(t, fmt.Sprintf("the mounts of case-mounts.sh (%v)", err))
 	}
 	return exfat, ntfs
+}
+
+// giveExfat mounts exfat again with everything on it owned by nobody: exFAT has
+// no owners, and the mount says who they are.
+func giveExfat(t testing.TB, exfat string) {
+	t.Helper()
+	source, err := exec.Command("findmnt", "-n", "-o", "SOURCE", exfat).Output()
+	if err != nil {
+		t.Fatalf("findmnt: %v", err)
+	}
+	owner := fmt.Sprintf("uid=%d,gid=%d", nobody, nobody)
+	for _, argv := range [][]string{{"umount", exfat}, {"mount.exfat-fuse", "-o", owner, strings.TrimSpace(string(source)), exfat}} {
+		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", argv, err, out)
+		}
+	}
+}
+
+// openDirFor is t.TempDir where every user may pass.
+func openDirFor(t testing.TB) string {
+	t.Helper()
+	dir := tempDirIn(t, "")
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // sharedDir finds the material that lies beside the repository.
@@ -111,56 +137,6 @@ func sharedDir(t testing.TB) string {
 	}
 	return dir
 }
-
-// TestConformanceMounted runs the suite on filesystems that the test mounts.
-func TestConformanceMounted(t *testing.T) {
-	whereAllIsRequired(t)
-	inKernelModes(t, func(t *testing.T, m mode) {
-		if m.name == "walk" && !long() {
-			t.Skip("in a long run")
-		}
-		opts := diskfs.Options{NoSync: !long()}
-		t.Run("xfs", func(t *testing.T) {
-			conformance.Run(t, m.harness(newLoop(t, "xfs", "mkfs.xfs", "-q").dir, opts))
-		})
-		t.Run("ext4", func(t *testing.T) {
-			if !long() {
-				t.Skip("in a long run")
-			}
-			conformance.Run(t, m.harness(newLoop(t, "ext4", "mkfs.ext4", "-q").dir, opts))
-		})
-		t.Run("folding", func(t *testing.T) {
-			exfat, ntfs := caseMounts(t)
-			t.Run("exfat", func(t *testing.T) {
-				h := m.harness(exfat, opts)
-				h.Plant, h.HostDir = nil, nil // exFAT has neither links nor other types
-				h.Known = knownExfat
-				conformance.Run(t, h)
-			})
-			t.Run("ntfs", func(t *testing.T) {
-				h := m.harness(ntfs, opts)
-				h.Known = knownNTFS
-				conformance.Run(t, h)
-			})
-		})
-	})
-}
-
-// What these file servers do not keep, whoever calls them.
-var (
-	knownExfat = map[string]string{
-		"REMOVE-an-open-directory":          "an open directory that was removed cannot be described",
-		"WRITE-moves-the-modification-time": "exfat-fuse does nothing for a truncation to the present size",
-	}
-	knownNTFS = map[string]string{
-		"PATH-element-of-255-bytes":        "a rename over so long a name leaves a shortened one behind",
-		"PATH-odd-names":                   "lowntfs-3g lists names in lower case",
-		"CASE-spelling-is-kept":            "lowntfs-3g lists names in lower case",
-		"CASE-rename-changes-the-spelling": "lowntfs-3g lists names in lower case",
-		"REMOVE-an-open-directory":         "an open directory that was removed cannot be described",
-		"LINK-swapped-in-later":            "an open file that is removed stays listed as .ghost-ntfs-3g",
-	}
-)
 
 // TestCaseProbe: what Open says about case is true where it can be tested, and
 // Open writes nothing to find out.
