@@ -20,13 +20,7 @@ func bindMount(t *testing.T, what, where string) {
 	if err := os.MkdirAll(where, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := syscall.Mount(what, where, "", syscall.MS_BIND, "")
-	need(t, err == nil, fmt.Sprintf("the right to mount (%v)", err))
-	t.Cleanup(func() {
-		if err := syscall.Unmount(where, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	bindFile(t, what, where)
 }
 
 // TestOverlapThroughBindMounts: a bind mount does not hide that one granted
@@ -208,4 +202,61 @@ func checkCaseMount(t *testing.T, work string) {
 	if p, err := n.DirFromHost(t.Context(), filepath.Join(work, "DOCS", "In")); err != nil || !strings.EqualFold(p.String(), "/workspace/mnt/docs/in") {
 		t.Errorf("DirFromHost: %v, %v", p, err)
 	}
+}
+
+// TestShowsHost: a file that some mount shows is found, whatever it is called and
+// however it is bound; what no mount shows is not.
+func TestShowsHost(t *testing.T) {
+	top := dirs(t, "app/sub", "other/in", "safe", "later")
+	in := func(name string) string { return filepath.Join(top, name) }
+	for _, name := range []string{"app/f", "app/sub/f", "other/f", "other/in/f", "safe/f", "app/bound"} {
+		if err := os.WriteFile(in(name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"link": "app/f", "dirlink": "app/sub", "dangling": "app/new", "safe/link": "../safe/f"} {
+		if err := os.Symlink(target, in(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bindMount(t, in("app"), in("app2"))
+	bindMount(t, in("app/sub"), in("sub2"))
+	bindMount(t, in("other/in"), in("app/mnt"))
+	bindFile(t, in("other/f"), in("app/bound"))
+	n, err := FromGrants(Portable, openMem, Grant{Dir: in("app"), Label: "app", Access: ReadWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	for name, want := range map[string]bool{
+		"app": true, "app/f": true, "app/sub/f": true, "app/new": true, "app/no/such": true, "link": true, "dirlink/f": true, "dirlink/new": true,
+		"dangling": true, "dirlink/../f": true, "app2/f": true, "app2/sub/new": true, "sub2": true, "sub2/f": true, "sub2/new": true,
+		"other/in/f": true, "other/in/new": true, "other/f": true,
+		"safe": false, "safe/f": false, "safe/link": false, "safe/new": false, "other/new": false, "other": false, "": false, "nowhere/x": false,
+	} {
+		if got, err := n.ShowsHost(top + "/" + name); err != nil || got != want {
+			t.Errorf("ShowsHost(%s) is %v, %v, want %v", name, got, err, want)
+		}
+	}
+	if _, err := n.ShowsHost("relative"); err == nil {
+		t.Error("a relative path is answered")
+	}
+	if err := os.Symlink("loop", in("loop")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.ShowsHost(in("loop")); !errors.Is(err, syscall.ELOOP) || strings.Contains(err.Error(), top) {
+		t.Errorf("a loop: %v", err)
+	}
+}
+
+// bindFile is bindMount of a file that exists, over one that does.
+func bindFile(t *testing.T, what, where string) {
+	t.Helper()
+	err := syscall.Mount(what, where, "", syscall.MS_BIND, "")
+	need(t, err == nil, fmt.Sprintf("the right to mount (%v)", err))
+	t.Cleanup(func() {
+		if err := syscall.Unmount(where, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
 }

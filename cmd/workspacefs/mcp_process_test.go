@@ -190,8 +190,12 @@ func TestMCPStartup(t *testing.T) {
 	if err := os.Symlink(in("app/policy.json"), linked); err != nil {
 		t.Skip("no links here: ", err)
 	}
-	if err := os.Symlink(in("app"), in("alias")); err != nil {
-		t.Fatal(err)
+	for _, err := range []error{
+		os.Symlink(in("app"), in("alias")), os.Symlink(in("app/new"), in("dangling.jsonl")), os.Link(in("app/policy.json"), in("hard.json")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, tc := range []struct {
 		args   []string
@@ -201,6 +205,9 @@ func TestMCPStartup(t *testing.T) {
 		{[]string{"--policy", in("app/policy.json"), "mcp"}, exitFailed, "inside a granted directory"},
 		{[]string{"--policy", in("app/sub/policy.json"), "mcp"}, exitFailed, "inside a granted directory"},
 		{[]string{"--policy", linked, "mcp"}, exitFailed, "inside a granted directory"},
+		{[]string{"--policy", in("hard.json"), "mcp"}, exitFailed, "more than one hard link"},
+		{[]string{"mcp", "--audit", in("hard.json")}, exitFailed, "more than one hard link"},
+		{[]string{"mcp", "--audit", in("dangling.jsonl")}, exitFailed, "inside a granted directory"},
 		{[]string{"mcp", "--audit", in("app/audit.jsonl")}, exitFailed, "inside a granted directory"},
 		{[]string{"mcp", "--audit", in("alias/audit.jsonl")}, exitFailed, "inside a granted directory"},
 		{[]string{"mcp", "--audit", in("nowhere/audit.jsonl")}, exitFailed, "no such file"},

@@ -66,47 +66,29 @@ func readWriteSpec() policyfs.Spec {
 }
 
 // OutsideGrants refuses a file of the operator's (a policy, an audit log) that
-// lies inside a granted directory, where an agent could read or rewrite it. The
-// file need not exist yet; its directory must. Directories are compared by
-// identity, so links and bind mounts do not hide one.
+// lies inside a granted directory, where an agent could read or rewrite it, and one
+// with several hard links, because another of its names may lie there. The file
+// need not exist yet.
 func (w *Workspace) OutsideGrants(flag, file string) error {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", flag, file, Condition(err))
 	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		abs = real
-	} else if !errors.Is(err, os.ErrNotExist) {
+	shown, err := w.Namespace.ShowsHost(abs)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s %q: %w", flag, file, err)
+	case shown:
+		return fmt.Errorf("%s %q: lies inside a granted directory, where an agent could change it", flag, file)
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
 		return fmt.Errorf("%s %q: %w", flag, file, Condition(err))
-	} else if _, err := os.Lstat(abs); err == nil {
-		return fmt.Errorf("%s %q: is a link to a file that does not exist", flag, file)
+	case info.Mode().IsRegular() && links(info) > 1:
+		return fmt.Errorf("%s %q: has more than one hard link, and another may lie inside a granted directory; use a copy", flag, file)
 	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
-	if err != nil {
-		return fmt.Errorf("%s %q: %w", flag, file, Condition(err))
-	}
-	var grants []os.FileInfo
-	for _, g := range w.HostDirs {
-		info, err := os.Stat(g)
-		if err != nil {
-			return fmt.Errorf("%s %q: a granted directory cannot be inspected: %w", flag, file, Condition(err))
-		}
-		grants = append(grants, info)
-	}
-	for {
-		info, err := os.Stat(dir)
-		if err != nil {
-			return fmt.Errorf("%s %q: %w", flag, file, Condition(err))
-		}
-		for _, g := range grants {
-			if os.SameFile(g, info) {
-				return fmt.Errorf("%s %q: lies inside a granted directory, where an agent could change it", flag, file)
-			}
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return nil
-		}
-		dir = parent
-	}
+	return nil
 }

@@ -54,7 +54,6 @@ type Workspace struct {
 	Namespace *namespace.Namespace
 	Policy    Policy
 	Dir       namespace.Path
-	HostDirs  []string // the granted directories, canonical
 	memory    bool
 	close     func() error
 }
@@ -122,7 +121,6 @@ func (w *Workspace) openGrants(f Flags) error {
 			return fmt.Errorf("%s: %w", flagText(grants[i], i == 0 && root != ""), err)
 		}
 		grants[i].Dir = dir
-		w.HostDirs = append(w.HostDirs, dir)
 	}
 	n, err := namespace.FromGrants(namespace.Portable, openDisk, grants...)
 	if err != nil {
