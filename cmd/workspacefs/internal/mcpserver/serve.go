@@ -18,6 +18,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/transform"
 )
 
 // Limits of the transports.
@@ -114,6 +116,11 @@ func (s *Server) Handler(token string) (http.Handler, error) {
 			http.Error(w, reason, http.StatusForbidden)
 			return
 		}
+		// The decoder would change what is not UTF-8 in silence.
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{transform.NewReader(r.Body, encoding.UTF8Validator), r.Body}
 		authorized.ServeHTTP(w, r)
 	}), nil
 }
