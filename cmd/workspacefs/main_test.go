@@ -15,10 +15,18 @@ import (
 	"time"
 )
 
-// binary is the command, built once: the tests run it as a process, as users do.
+// binary is the command: the tests run it as a process, as users do. It is the
+// test's own executable under the command's name, so that the results that the Go
+// tool caches are of the code as it is.
 var binary string
 
+const commandName = "workspacefs"
+
 func TestMain(m *testing.M) {
+	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == commandName {
+		main()
+		return
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "workspacefs-cmd-")
 		if err != nil {
@@ -26,16 +34,30 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "workspacefs")
-		if runtime.GOOS == "windows" {
-			binary += ".exe"
-		}
-		if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+		if binary, err = namedCommand(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return m.Run()
 	}())
+}
+
+// namedCommand puts this executable into dir under the command's name.
+func namedCommand(dir string) (string, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, commandName)
+	if runtime.GOOS != "windows" {
+		return name, os.Symlink(own, name)
+	}
+	data, err := os.ReadFile(own)
+	if err != nil {
+		return "", err
+	}
+	name += ".exe"
+	return name, os.WriteFile(name, data, 0o755)
 }
 
 // outcome is what a user sees of one run.
