@@ -35,8 +35,8 @@ func checkTree(t testing.TB, m *FS) {
 				}
 				walk(n.dir)
 			}
-			if n.open != nil && (n.open.removed || n.dir == nil && *n.open.at != (location{d, key})) {
-				t.Fatalf("%q is open and does not know where it is: %+v", key, n.open)
+			if h := n.open.Load(); h != nil && (h.state.Load()&removed != 0 || n.dir == nil && *h.at != (location{d, key})) {
+				t.Fatalf("%q is open and does not know where it is: %+v", key, h.at)
 			}
 		}
 	}
@@ -44,12 +44,15 @@ func checkTree(t testing.TB, m *FS) {
 		t.Fatal("the root has a parent")
 	}
 	walk(m.root)
-	var prev *file
+	var prev *handles
+	listed := 0
 	for o := m.opened; o != nil; prev, o = o, o.next {
-		if o.prev != prev || o.n.open != o || o.lead != o || o.refs <= 0 {
-			t.Fatalf("list of open inodes: %+v", o)
+		listed++
+		s := o.state.Load()
+		if o.prev != prev || o.n.open.Load() != o || s&shut != 0 || s&countMask == 0 && s != 0 {
+			t.Fatalf("list of open inodes: state %#x", s)
 		}
-		if o.removed {
+		if s&removed != 0 {
 			if seen[o.n] {
 				t.Fatal("a removed inode is in the tree")
 			}
@@ -63,6 +66,9 @@ func checkTree(t testing.TB, m *FS) {
 		if !seen[o.n] && o.n != &m.root.inode {
 			t.Fatal("an open inode is not in the tree")
 		}
+	}
+	if listed != m.listed {
+		t.Fatalf("%d open inodes are listed, %d counted", listed, m.listed)
 	}
 	if got := m.Usage(); got != (Usage{bytes, files}) {
 		t.Fatalf("usage %+v, recount %+v", got, Usage{bytes, files})
@@ -175,7 +181,7 @@ func checkApart(t testing.TB, trees ...*FS) {
 			walkNodes(d.entries.root, func(o *owner) { mine("node", o) })
 			for _, n := range d.entries.all {
 				mine("file", n.owner)
-				if n.owner != m.owner && n.open != nil {
+				if n.owner != m.owner && n.open.Load() != nil {
 					t.Fatal("a shared inode is open")
 				}
 				if c := n.content; c != nil {

@@ -16,30 +16,31 @@ func (m *FS) Clone() *FS {
 	}
 	m.openMu.Lock()
 	defer m.openMu.Unlock()
+	m.reap() // what has no handles is shared with the clone
 	// With all open inodes locked no write is under way: other inodes cannot
 	// be written to. Nobody who holds one of these locks waits for another.
-	for f := m.opened; f != nil; f = f.next {
-		f.n.mu.Lock()
+	for h := m.opened; h != nil; h = h.next {
+		h.n.mu.Lock()
 	}
 	defer func() {
-		for f := m.opened; f != nil; f = f.next {
-			f.n.mu.Unlock()
+		for h := m.opened; h != nil; h = h.next {
+			h.n.mu.Unlock()
 		}
 	}()
 	c := newFS(m.opts, m.seed, m.clock)
 	c.root = m.root
 	bytes, files := m.quota.bytes.Load(), m.quota.files.Load()
 	own := new(owner)
-	for f := m.opened; f != nil; f = f.next {
-		if f.removed {
-			bytes -= f.n.content.charge()
+	for h := m.opened; h != nil; h = h.next {
+		if h.state.Load()&removed != 0 {
+			bytes -= h.n.content.charge()
 			files--
 			continue
 		}
 		// Handles know their inode, so it stays with m, and so do the
 		// directories above it; the clone gets copies.
-		c.copyPath(f)
-		f.keep(own)
+		c.copyPath(h)
+		h.keep(own)
 	}
 	c.quota.bytes.Store(bytes)
 	c.quota.files.Store(files)
@@ -47,12 +48,12 @@ func (m *FS) Clone() *FS {
 	return c
 }
 
-// above returns the directories from the root down to the one that f, which
-// leads, is or is in.
-func (f *file) above() []*dir {
-	d := f.n.dir
+// above returns the directories from the root down to the one that the inode is or
+// is in.
+func (h *handles) above() []*dir {
+	d := h.n.dir
 	if d == nil {
-		d = f.at.d
+		d = h.at.d
 	}
 	n := 0
 	for up := d; up != nil; up = up.parent {
@@ -66,24 +67,24 @@ func (f *file) above() []*dir {
 	return dirs
 }
 
-// copyPath makes copies of the inode of f and of all above it in m, a clone that
+// copyPath makes copies of the inode of h and of all above it in m, a clone that
 // is not published yet.
-func (m *FS) copyPath(f *file) {
-	above := f.above()
+func (m *FS) copyPath(h *handles) {
+	above := h.above()
 	d := m.ownRoot()
 	for _, from := range above[1:] {
 		n, _ := d.entries.get(from.key)
 		d = m.ownEntry(d, from.key, n).dir
 	}
-	if f.n.dir == nil {
-		m.ownEntry(d, f.at.key, f.n)
+	if h.n.dir == nil {
+		m.ownEntry(d, h.at.key, h.n)
 	}
 }
 
-// keep makes the inode of f, and all above it, belong to own.
-func (f *file) keep(own *owner) {
-	f.n.owner = own
-	for _, d := range f.above() {
+// keep makes the inode of h, and all above it, belong to own.
+func (h *handles) keep(own *owner) {
+	h.n.owner = own
+	for _, d := range h.above() {
 		d.owner = own
 	}
 }

@@ -10,9 +10,9 @@ import (
 // ReadDir implements [provider.File]. The entries are sorted by name (by folded
 // name in a case-insensitive FS) and show one moment.
 func (f *file) ReadDir(max int) ([]fs.DirEntry, error) {
-	shard := f.m.mu.rlock()
-	defer f.m.mu.runlock(shard)
-	d := f.n.dir
+	shard := f.h.m.mu.rlock()
+	defer f.h.m.mu.runlock(shard)
+	d := f.h.n.dir
 	switch {
 	case f.closed.Load():
 		return nil, fs.ErrClosed
@@ -47,13 +47,13 @@ func (e *entry) String() string { return fs.FormatDirEntry(e) }
 
 // Info describes what has the name in the directory now.
 func (e *entry) Info() (fs.FileInfo, error) {
-	m := e.f.m
+	m := e.f.h.m
 	shard := m.mu.rlock()
 	defer m.mu.runlock(shard)
 	if e.f.closed.Load() {
 		return nil, fs.ErrClosed
 	}
-	n, ok := e.f.n.dir.entries.get(e.key)
+	n, ok := e.f.h.n.dir.entries.get(e.key)
 	if !ok {
 		return nil, syscall.ENOENT
 	}

@@ -14,23 +14,23 @@ var (
 
 // ReadAt implements [provider.File].
 func (f *file) ReadAt(p []byte, off int64) (int, error) {
-	f.n.mu.RLock()
-	defer f.n.mu.RUnlock()
+	f.h.n.mu.RLock()
+	defer f.h.n.mu.RUnlock()
 	switch {
 	case f.closed.Load():
 		return 0, fs.ErrClosed
-	case f.n.dir != nil:
+	case f.h.n.dir != nil:
 		return 0, syscall.EISDIR
 	case !f.access.read:
 		return 0, syscall.EBADF
 	}
-	return f.n.read(p, off)
+	return f.h.n.read(p, off)
 }
 
 // WriteAt implements [provider.File].
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
-	f.n.mu.Lock()
-	defer f.n.mu.Unlock()
+	f.h.n.mu.Lock()
+	defer f.h.n.mu.Unlock()
 	if err := f.mayWrite(); err != nil {
 		return 0, err
 	}
@@ -40,7 +40,7 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	case len(p) == 0:
 		return 0, nil
 	}
-	if err := f.n.write(f.m, p, off); err != nil {
+	if err := f.h.n.write(f.h.m, p, off); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -48,35 +48,35 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 
 // Append implements [provider.File].
 func (f *file) Append(p []byte) (n int, end int64, err error) {
-	f.n.mu.Lock()
-	defer f.n.mu.Unlock()
+	f.h.n.mu.Lock()
+	defer f.h.n.mu.Unlock()
 	if err := f.mayWrite(); err != nil {
 		return 0, 0, err
 	}
-	size := f.n.size.Load()
+	size := f.h.n.size.Load()
 	switch {
 	case !f.access.append:
 		return 0, size, syscall.EBADF
 	case len(p) == 0:
 		return 0, size, nil
 	}
-	if err := f.n.write(f.m, p, size); err != nil {
+	if err := f.h.n.write(f.h.m, p, size); err != nil {
 		return 0, size, err
 	}
-	return len(p), f.n.size.Load(), nil
+	return len(p), f.h.n.size.Load(), nil
 }
 
 // Truncate implements [provider.File]. Growth is a hole, and costs nothing.
 func (f *file) Truncate(size int64) error {
-	f.n.mu.Lock()
-	defer f.n.mu.Unlock()
+	f.h.n.mu.Lock()
+	defer f.h.n.mu.Unlock()
 	if err := f.mayWrite(); err != nil {
 		return err
 	}
 	if size < 0 {
 		return syscall.EINVAL
 	}
-	return f.n.truncate(f.m, size)
+	return f.h.n.truncate(f.h.m, size)
 }
 
 // mayWrite reports whether f takes writes. The caller holds n.mu.
@@ -84,7 +84,7 @@ func (f *file) mayWrite() error {
 	switch {
 	case f.closed.Load():
 		return fs.ErrClosed
-	case f.n.dir != nil:
+	case f.h.n.dir != nil:
 		return syscall.EISDIR
 	case !f.access.write:
 		return syscall.EBADF
@@ -94,7 +94,7 @@ func (f *file) mayWrite() error {
 
 // Stat implements [provider.File].
 func (f *file) Stat() (fs.FileInfo, error) {
-	a := f.n.attr()
+	a := f.h.n.attr()
 	if f.closed.Load() {
 		return nil, fs.ErrClosed
 	}

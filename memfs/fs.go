@@ -60,9 +60,11 @@ type FS struct {
 
 	unremembered atomic.Int32 // paths looked for without a cache
 
-	// openMu guards the list of open inodes.
+	// openMu guards the list of inodes that have handles, or had some lately.
 	openMu sync.Mutex
-	opened *file // the first handle on each
+	opened *handles // the first
+	listed int      // how many
+	reapAt int      // how many are too many
 }
 
 var (

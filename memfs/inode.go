@@ -18,7 +18,8 @@ import (
 // changes. An inode with open handles always is its FS's own, and so are all
 // directories above an inode that is.
 type inode struct {
-	owner *owner // guarded by FS.mu; of an open file also by mu
+	// owner is guarded by FS.mu; while n.open is set, also by FS.openMu and mu.
+	owner *owner
 
 	// mu guards content, and writing the attributes.
 	mu      sync.RWMutex
@@ -28,8 +29,8 @@ type inode struct {
 	size    atomic.Int64  // of a file: its length; else 0
 	content *content      // of a file; nil where all of it is a hole
 
-	dir  *dir  // the directory that this is the inode of
-	open *file // the first of its open handles; guarded by FS.openMu
+	dir  *dir                    // the directory that this is the inode of
+	open atomic.Pointer[handles] // nil when it has none, nor had some lately; stored under FS.openMu
 }
 
 // dir is a directory. FS.mu guards all that inode.mu does not.

@@ -2,6 +2,7 @@ package memfs
 
 import (
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,13 +14,14 @@ import (
 
 // These windows are too narrow to be hit by chance, so the tests stand in them.
 
-// TestRecallIsAskedAgain: who read from a remembered inode notices that it was
-// taken away meanwhile, whatever did it.
+// TestRecallIsAskedAgain: who read from a remembered inode, or opened it, notices
+// that it was taken away meanwhile, whatever did it, and whether or not the inode
+// has handles or had some.
 func TestRecallIsAskedAgain(t *testing.T) {
 	ctx := t.Context()
 	name := provider.MustPath("d/f")
 	opts := provider.OpenOptions{Read: true}
-	for what, take := range map[string]func(m *FS) error{
+	takes := map[string]func(m *FS) error{
 		"remove":  func(m *FS) error { return m.Remove(ctx, name) },
 		"replace": func(m *FS) error { return provider.WriteFile(ctx, m, name, []byte("new"), 0) },
 		"rename":  func(m *FS) error { return m.Rename(ctx, name, provider.MustPath("x"), provider.RenameOptions{}) },
@@ -38,39 +40,221 @@ func TestRecallIsAskedAgain(t *testing.T) {
 			return d.(provider.EntryRemover).RemoveEntry("f", false)
 		},
 		"copy after a clone": func(m *FS) error { m.Clone(); return m.Chmod(ctx, name, 0o600) },
+		"clone":              func(m *FS) error { m.Clone(); return nil },
 		"nothing":            func(m *FS) error { return nil },
-	} {
-		m := New(Options{})
-		m.unremembered.Store(1 << 20)
-		if err := m.Mkdir(ctx, provider.MustPath("d"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range []string{"d/f", "d/g"} {
-			if err := provider.WriteFile(ctx, m, provider.MustPath(file), []byte("old"), 0); err != nil {
+	}
+	for what, take := range takes {
+		for _, handle := range []string{"none", "closed", "open"} {
+			m := New(Options{})
+			m.unremembered.Store(1 << 20)
+			if err := m.Mkdir(ctx, provider.MustPath("d"), 0o755); err != nil {
 				t.Fatal(err)
 			}
+			for _, file := range []string{"d/f", "d/g"} {
+				if err := provider.WriteFile(ctx, m, provider.MustPath(file), []byte("old"), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 3 {
+				if _, err := m.Stat(ctx, name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var h provider.File
+			if handle != "none" {
+				var err error
+				if h, err = m.Open(ctx, name, opts); err != nil {
+					t.Fatal(err)
+				}
+				if handle == "closed" {
+					h.Close()
+				}
+			}
+			r := m.recall(name.String())
+			if r.e == nil {
+				t.Fatalf("%s: the path is not remembered", what)
+			}
+			if err := take(m); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			// A clone shares what is not open: it may be looked at, not opened. An
+			// open one stays this FS's own, and is not copied to be changed.
+			stays := what == "nothing" || what == "clone" || what == "copy after a clone" && handle == "open"
+			opens := stays && (what == "nothing" || handle == "open")
+			if _, ok := r.attr(); ok != stays {
+				t.Errorf("%s, handle %s: attributes hold: %v", what, handle, ok)
+			}
+			if f := m.openRecalled(r, "f", opts); (f != nil) != opens {
+				t.Errorf("%s, handle %s: opened: %v", what, handle, f != nil)
+			}
+			checkTree(t, m)
+			if handle == "open" {
+				if err := h.Close(); err != nil {
+					t.Error(err)
+				}
+				checkTree(t, m)
+			}
+		}
+	}
+}
+
+// TestOpenWhileTaken: an inode that is opened just when its name has been forgotten,
+// and before whoever takes it away has looked for handles, stays closed, and what it
+// retains is released once.
+func TestOpenWhileTaken(t *testing.T) {
+	ctx := t.Context()
+	for _, handle := range []bool{false, true} {
+		m := New(Options{})
+		m.unremembered.Store(1 << 20)
+		name := provider.MustPath("f")
+		if err := provider.WriteFile(ctx, m, name, []byte("old"), 0); err != nil {
+			t.Fatal(err)
 		}
 		for range 3 {
 			if _, err := m.Stat(ctx, name); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r := m.recall(name.String())
-		if r.e == nil {
-			t.Fatalf("%s: the path is not remembered", what)
+		if handle {
+			h, err := m.Open(ctx, name, provider.OpenOptions{Read: true, Write: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Close()
 		}
-		if err := take(m); err != nil {
-			t.Fatalf("%s: %v", what, err)
+		r := m.recall("f")
+		m.mu.lock()
+		m.forget(m.root, "f")
+		if f := m.openRecalled(r, "f", provider.OpenOptions{Read: true}); f != nil {
+			t.Errorf("handle before: %v: opened", handle)
 		}
-		want := what == "nothing"
-		if _, ok := r.attr(); ok != want {
-			t.Errorf("%s: attributes hold: %v", what, ok)
+		if m.enterFirst(r.e.n, &r.e.location, wrote, &r) != nil {
+			t.Errorf("handle before: %v: entered", handle)
 		}
-		if f := m.openRecalled(r, "f", opts); (f != nil) != want {
-			t.Errorf("%s: opened: %v", what, f != nil)
+		m.root.entries.delete(m.owner, "f")
+		m.orphan(r.e.n)
+		m.mu.unlock()
+		if f := m.openRecalled(r, "f", provider.OpenOptions{Read: true}); f != nil {
+			t.Errorf("handle before: %v: opened when it was gone", handle)
 		}
 		checkTree(t, m)
 	}
+}
+
+// TestHandlesState: nobody joins a record that is shut, and what has no handles is
+// left to none.
+func TestHandlesState(t *testing.T) {
+	h := &handles{}
+	if h.bequeath() || h.state.Load() != 0 {
+		t.Errorf("left to nobody: %#x", h.state.Load())
+	}
+	if !h.join(wrote) || !h.join(0) || h.state.Load() != wrote+2 {
+		t.Errorf("two handles: %#x", h.state.Load())
+	}
+	if !h.bequeath() || h.state.Load() != wrote+removed+2 {
+		t.Errorf("left to two: %#x", h.state.Load())
+	}
+	h.state.Store(shut)
+	if h.join(0) || h.state.Load() != shut {
+		t.Errorf("joined: %#x", h.state.Load())
+	}
+}
+
+// TestHandlesAreListedUnderLock: while somebody else changes the list of open
+// inodes, who removes one waits.
+func TestHandlesAreListedUnderLock(t *testing.T) {
+	ctx := t.Context()
+	name := provider.MustPath("f")
+	for what, take := range map[string]func(m *FS) error{
+		"remove":  func(m *FS) error { return m.Remove(ctx, name) },
+		"replace": func(m *FS) error { return provider.WriteFile(ctx, m, name, []byte("new"), 0) },
+		"rename":  func(m *FS) error { return m.Rename(ctx, name, provider.MustPath("x"), provider.RenameOptions{}) },
+		"clone":   func(m *FS) error { m.Clone(); return nil },
+	} {
+		for _, open := range []bool{false, true} {
+			m := New(Options{})
+			if err := provider.WriteFile(ctx, m, name, []byte("old"), 0); err != nil {
+				t.Fatal(err)
+			}
+			f, err := m.Open(ctx, name, provider.OpenOptions{Read: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !open {
+				f.Close()
+			}
+			h := f.(*file).h
+			state, at := h.state.Load(), *h.at
+			m.openMu.Lock()
+			began := make(chan struct{})
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				close(began)
+				if err := take(m); err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+			})
+			<-began
+			for range 1000 {
+				runtime.Gosched() // the other one gets as far as it can
+			}
+			if h.state.Load() != state || h.at == nil || *h.at != at {
+				t.Errorf("%s, open %v: did not wait for the lock", what, open)
+			}
+			m.openMu.Unlock()
+			wg.Wait()
+			if open {
+				f.Close()
+			}
+			checkTree(t, m)
+		}
+	}
+}
+
+// TestCloseWaitsForWrites: a handle counts until the last write through it is done,
+// since a clone takes an inode without handles for one that does not change.
+func TestCloseWaitsForWrites(t *testing.T) {
+	m := New(Options{})
+	f, err := m.Open(t.Context(), provider.MustPath("f"), provider.OpenOptions{Write: true, Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := f.(*file).h
+	h.n.mu.Lock() // as a write under way does
+	var wg sync.WaitGroup
+	wg.Go(func() { f.Close() })
+	for !f.(*file).closed.Load() {
+		runtime.Gosched()
+	}
+	for range 1000 {
+		runtime.Gosched()
+	}
+	if h.state.Load()&countMask != 1 {
+		t.Error("Close did not wait")
+	}
+	h.n.mu.Unlock()
+	wg.Wait()
+	if h.state.Load() != 0 {
+		t.Errorf("state %#x", h.state.Load())
+	}
+}
+
+// TestIdleHandlesAreFew: what is not open any more is kept in mind of few inodes
+// only.
+func TestIdleHandlesAreFew(t *testing.T) {
+	ctx := t.Context()
+	m := New(Options{})
+	for i := range 10 * maxIdle {
+		f, err := m.Open(ctx, provider.MustPath("f"+strconv.Itoa(i)), provider.OpenOptions{Write: true, Create: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if m.listed > 2*maxIdle {
+			t.Fatalf("%d are listed", m.listed)
+		}
+	}
+	checkTree(t, m)
 }
 
 // TestMatchIsAskedAgain: a file that changed after its digest was found right is

@@ -175,20 +175,6 @@ func (m *FS) unlink(d *dir, key string, n *inode) {
 	m.orphan(n)
 }
 
-// orphan makes an inode that is in no directory any more forget where it was.
-func (m *FS) orphan(n *inode) {
-	m.openMu.Lock()
-	defer m.openMu.Unlock()
-	if n.open != nil {
-		n.open.at, n.open.removed = nil, true
-	} else {
-		m.quota.release(n)
-	}
-	if n.dir != nil && n.owner == m.owner {
-		n.dir.parent, n.dir.key = nil, ""
-	}
-}
-
 // mayCreate reports whether the limits allow one more object, at name.
 func (m *FS) mayCreate(name provider.Path) error {
 	if m.opts.MaxDepth > 0 && depth(name) > m.opts.MaxDepth {

@@ -36,7 +36,7 @@ func (f *file) RemoveEntry(elem string, dir bool) error {
 	if _, err := (provider.Path{}).Join(elem); err != nil {
 		return err
 	}
-	m, d := f.m, f.n.dir
+	m, d := f.h.m, f.h.n.dir
 	m.mu.lock()
 	defer m.mu.unlock()
 	switch {

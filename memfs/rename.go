@@ -72,11 +72,7 @@ func (m *FS) place(n *inode, from, to *dir, key string) {
 	if n.dir != nil {
 		n.dir.parent, n.dir.key = to, key
 	}
-	m.openMu.Lock()
-	if n.open != nil && n.dir == nil {
-		n.open.at = &location{to, key}
-	}
-	m.openMu.Unlock()
+	m.moved(n, to, key)
 	touch(m.now(), from, to)
 }
 

@@ -178,9 +178,7 @@ func (m *FS) chargeReplace(old *inode, c *content) error {
 	if old == nil {
 		return m.quota.reserve(c.charge())
 	}
-	m.openMu.Lock()
-	defer m.openMu.Unlock()
-	if old.open == nil {
+	if m.idle(old) {
 		return m.quota.reserve(c.charge() - old.content.charge())
 	}
 	// Its handles keep it: from now on there are two.
@@ -191,7 +189,7 @@ func (m *FS) chargeReplace(old *inode, c *content) error {
 		return err
 	}
 	m.quota.files.Add(1)
-	old.open.at, old.open.removed = nil, true
+	m.orphan(old)
 	return nil
 }
 
