@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -62,6 +63,19 @@ func TestMissed(t *testing.T) {
 		if got := tc.r.missed(); got != tc.want {
 			t.Errorf("%+v: missed %v, want %v", tc.r, got, tc.want)
 		}
+	}
+}
+
+// On one core two goroutines are no faster than one, and the control says so. The
+// least of many times is what the machine can do, whatever else it does.
+func TestControl(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	one, two := spin(1), spin(2)
+	for range 20 {
+		one, two = min(one, spin(1)), min(two, spin(2))
+	}
+	if two/one <= oneCore {
+		t.Errorf("on one core two goroutines take %.2f of the time of one", two/one)
 	}
 }
 

@@ -136,7 +136,7 @@ func printRow(out io.Writer, r result) {
 		goal = fmt.Sprintf("<= %.4g", r.Goal)
 		switch {
 		case !r.Judged:
-			verdict = "not judged: too few cores"
+			verdict = "not judged: too few free cores"
 		case r.missed():
 			verdict = "missed"
 		default:

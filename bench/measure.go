@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -14,7 +15,7 @@ type row struct {
 	What string  // the operation, for a reader
 	Peer string  // what 1.0 is
 	Goal float64 // the ratio must not exceed it; 0 prints without judging
-	// Cores is how many free cores the figure needs; with fewer the row is
+	// Cores is how many free cores the figure needs, 1 or 2; with fewer the row is
 	// printed and never judged.
 	Cores int
 	// CPU compares CPU time as well, as a row of its own with the same goal. The
@@ -128,7 +129,7 @@ func measure(r row, dir string, rounds int, slice time.Duration) ([]result, erro
 	if _, err := timed(ours, 1+n/10, ownCPU); err != nil {
 		return blank, fmt.Errorf("%s: %w", r.ID, err)
 	}
-	var wall, cpu series
+	var wall, cpu, cores series
 	for round := range rounds {
 		var a, b cost
 		var err1, err2 error
@@ -144,6 +145,12 @@ func measure(r row, dir string, rounds int, slice time.Duration) ([]result, erro
 		}
 		wall.add(a.wall, b.wall)
 		cpu.add(a.cpu, b.cpu)
+		if r.Cores > 1 {
+			cores.add(spin(2), spin(1))
+		}
+	}
+	if r.Cores > 1 && quantile(cores.ratios, 0.5) > oneCore {
+		res.Judged = false
 	}
 	results := []result{wall.summary(res)}
 	if r.CPU {
@@ -156,6 +163,31 @@ func measure(r row, dir string, rounds int, slice time.Duration) ([]result, erro
 		results = append(results, res)
 	}
 	return results, nil
+}
+
+// oneCore: what two goroutines share takes more than this of the time that one
+// needs, so nothing ran beside it. Whatever else the machine does takes the second
+// core away from both sides, and from a figure that needs it all its meaning.
+const oneCore = 1 / 1.3
+
+// spin is the control of rows that need a second core: work that touches no memory,
+// shared by the workers. It returns the time.
+func spin(workers int) float64 {
+	const work = 2 << 20
+	var sums [2]uint64
+	var wg sync.WaitGroup
+	start := time.Now()
+	for w := range workers {
+		wg.Go(func() {
+			sum := uint64(w)
+			for range work / workers {
+				sum = sum*6364136223846793005 + 1442695040888963407
+			}
+			sums[w] = sum // or there would be nothing to compute
+		})
+	}
+	wg.Wait()
+	return float64(time.Since(start))
 }
 
 // A series is the figures of all rounds.

@@ -122,8 +122,7 @@ func peerRead(f memoryPeer, name string) error {
 	if err != nil {
 		return err
 	}
-	var buf [4096]byte
-	_, err = io.ReadFull(file, buf[:])
+	_, err = io.ReadFull(file, into)
 	return errors.Join(err, file.Close())
 }
 
