@@ -16,7 +16,7 @@ import (
 // takes system calls, as old kernels, containers and storages do.
 func TestKernelsThatLack(t *testing.T) {
 	publish := "^TestConformance$/^tmpfs$/^openat2$/^(RENAME|REPLACE|CONC-(i|r|N))"
-	if long() {
+	if everywhere() {
 		publish = "^TestConformance$/^tmpfs$/^(openat2|walk)$/^(RENAME|REPLACE|CONC|REMOVE)"
 	}
 	for _, c := range []struct {

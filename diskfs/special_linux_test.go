@@ -186,12 +186,12 @@ func TestDeepAndWideWith64(t *testing.T) {
 		mustDo(t, err)
 		defer p.Close()
 		ctx := t.Context()
-		deep := size(100, 300, 2000)
+		deep := size(100, 2000, 2000)
 		switch { // those have calls per element, per operation
 		case m.name == "portable":
 			deep /= 5
 		case m.name == "walk" && !long():
-			deep /= 2
+			deep /= 4
 		}
 		name := strings.TrimSuffix(strings.Repeat("d/", deep), "/")
 		for i := 1; i <= len(name); i += 2 {
@@ -211,7 +211,7 @@ func TestDeepAndWideWith64(t *testing.T) {
 			mustDo(t, p.Remove(ctx, path(name[:i])))
 		}
 
-		wide := size(2_000, 4_000, 200_000)
+		wide := size(2_000, 200_000, 200_000)
 		if m.name == "portable" {
 			wide /= 10
 		}
