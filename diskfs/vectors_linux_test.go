@@ -16,13 +16,12 @@ import (
 // a filter that a process sets goes to those that it starts. As root with
 // openat2 on the temporary directory they run in that package.
 func TestVectors(t *testing.T) {
-	whereAllIsRequired(t)
+	if !everywhere() {
+		t.Skip("in a run of everything: with WORKSPACEFS_REQUIRE_ALL=1 and not -short, or with WORKSPACEFS_LONG=1")
+	}
 	env := vectorEnv(t)
 	for _, s := range storages {
 		t.Run(s.name, func(t *testing.T) {
-			if s.name != "temp" && !everywhere() {
-				t.Skip("in a run of everything")
-			}
 			dir := s.dir(t)
 			s.vectorsAt(t, dir, 0, env)
 			s.asNobody(t, dir, func(t *testing.T, dir string) { s.vectorsAt(t, dir, nobody, env) })
