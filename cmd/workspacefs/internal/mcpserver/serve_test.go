@@ -49,6 +49,42 @@ func (s *Server) http(t *testing.T) (send func(method, session, authorization, b
 
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 
+// The SDK looks at Host too; this is the server's own check.
+func TestForeign(t *testing.T) {
+	for _, tc := range []struct {
+		host    string
+		origins []string
+		foreign bool
+	}{
+		{"127.0.0.1:80", nil, false},
+		{"127.9.9.9", nil, false},
+		{"[::1]:80", nil, false},
+		{"LOCALHOST:1", nil, false},
+		{"127.0.0.1:80", []string{"http://127.0.0.1:80"}, false},
+		{"evil.example", nil, true},
+		{"127.0.0.1.evil.example:80", nil, true},
+		{"localhost.", nil, true},
+		{"10.0.0.1", nil, true},
+		{"0.0.0.0:80", nil, true},
+		{"", nil, true},
+		{"127.0.0.1:80", []string{"null"}, true},
+		{"127.0.0.1:80", []string{""}, true},
+		{"127.0.0.1:80", []string{"http://127.0.0.1:81"}, true},
+		{"127.0.0.1:80", []string{"https://127.0.0.1:80"}, true},
+		{"127.0.0.1:80", []string{"http://127.0.0.1:80", "http://evil.example"}, true},
+		{"evil.example", []string{"http://evil.example"}, true},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
+		r.Host = tc.host
+		for _, o := range tc.origins {
+			r.Header.Add("Origin", o)
+		}
+		if got := foreign(r); (got != "") != tc.foreign {
+			t.Errorf("Host %q, Origin %q: %q", tc.host, tc.origins, got)
+		}
+	}
+}
+
 // Who knows the ID of a session and not the token can neither use nor end it.
 func TestSessionNeedsToken(t *testing.T) {
 	send := serve(t, t.TempDir(), setup.ReadOnly).http(t)
