@@ -221,6 +221,9 @@ func TestMCPStartup(t *testing.T) {
 			t.Errorf("%v: %+v", tc.args, o)
 		}
 	}
+	if o := runIn(t, base, "", "mcp"); o.status != exitUsage || !strings.Contains(o.stderr, "say what to grant") {
+		t.Errorf("no grant: %+v", o)
+	}
 	t.Setenv("WORKSPACEFS_TOKEN", token)
 	if o := runIn(t, base, "", "--grant", "app="+app, "mcp", "--http", "0.0.0.0:0"); o.status != exitUsage || !strings.Contains(o.stderr, "not a loopback address") {
 		t.Errorf("%+v", o)
