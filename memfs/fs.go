@@ -132,8 +132,10 @@ func (m *FS) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) 
 	if err := m.begin(ctx); err != nil {
 		return nil, err
 	}
-	if a, ok := m.recall(elems(name)).attr(); ok {
-		return a.info(name.Base()), nil
+	if r := m.recall(elems(name)); r.e != nil {
+		if a, ok := r.attr(); ok {
+			return a.info(r.e.key), nil
+		}
 	}
 	shard := m.mu.rlock()
 	defer m.mu.runlock(shard)

@@ -87,11 +87,8 @@ func (m *FS) recall(path string) recall {
 // holds reports whether what was remembered still is.
 func (r recall) holds() bool { return r.way.Load() == r.e && r.m.paths.Load() == r.c }
 
-// attr returns the attributes of what is at the path.
+// attr returns the attributes of what is at the path, if that was remembered.
 func (r recall) attr() (a attr, ok bool) {
-	if r.e == nil {
-		return attr{}, false
-	}
 	a = r.e.n.attr()
 	return a, r.holds()
 }

@@ -89,6 +89,11 @@ func (n *Namespace) Aliases(p Path) []Path {
 	if n == nil || p.s == "" || !n.shared && len(n.aliases) == 0 {
 		return nil
 	}
+	return n.others(p)
+}
+
+// others is Aliases where there may be some.
+func (n *Namespace) others(p Path) []Path {
 	found := []Path{p}
 	for i := 0; i < len(found); i++ {
 		n.eachAlias(found[i], func(q Path) {

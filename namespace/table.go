@@ -357,6 +357,9 @@ func (n *Namespace) Ancestor(p Path) (t Target, ok bool) {
 // IsAncestor reports whether p is a strict ancestor of a mount point and is none
 // itself.
 func (n *Namespace) IsAncestor(p Path) bool {
+	if n == nil || n.root == nil || n.root.children == nil {
+		return false // nothing is mounted below anything
+	}
 	nd := n.node(p)
 	return nd != nil && nd.mount == nil
 }

@@ -190,9 +190,12 @@ func (f *FS) audit(e Event) {
 // met on the way, of a parent or a descendant, is a decision of its own. It must
 // not be called with a structure lock held: Audit may use the filesystem.
 func (v *view) done(op Op, t *target, err error) {
-	if v.fs.opts.Audit == nil {
-		return
+	if v.fs.opts.Audit != nil {
+		v.ended(op, t, err)
 	}
+}
+
+func (v *view) ended(op Op, t *target, err error) {
 	var denied *DeniedError
 	if errors.As(err, &denied) {
 		v.announce(Request{denied.Op, denied.Path}, Decision{Rule: denied.Rule}, t.name, denied.Cause)

@@ -81,6 +81,10 @@ func pathErr(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
+	return newPathErr(op, name, err)
+}
+
+func newPathErr(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: namespace.Quote(name), Err: clean(err)}
 }
 

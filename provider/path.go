@@ -95,8 +95,7 @@ func ordinary(s string) bool {
 			}
 			i, before = n-8, 0 // bytes seen twice, and pairs with them
 		}
-		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		w := word(s[i : i+8])
 		if w&high != 0 {
 			return false
 		}
@@ -114,6 +113,13 @@ func ordinary(s string) bool {
 			return true
 		}
 	}
+}
+
+// word returns the eight bytes of s as one load.
+func word(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // MustPath is [ParsePath] for names in source code; it panics on an error.
