@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -537,6 +538,52 @@ func dirMutants() []mutant {
 			}
 			return entries
 		})},
+		{name: "ReadEntries leaves hidden names out", seenIn: "optional interfaces", kills: "DIR-EntryReader-agrees", wrap: entries(func(m *mutated, name pathT) mutatedEntries {
+			return mutatedEntries{listed: func(entries []fs.DirEntry, limit int) []fs.DirEntry {
+				return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
+			}}
+		})},
+		{name: "ReadEntries ignores its bound", seenIn: "attacks: limits", kills: "DIR-EntryReader-agrees", wrap: entries(func(m *mutated, name pathT) mutatedEntries {
+			return mutatedEntries{listed: func(entries []fs.DirEntry, limit int) []fs.DirEntry { return entries }}
+		})},
+		{name: "StatEntry takes paths", seenIn: "attacks: dotdot", kills: "DIR-EntryReader-names", wrap: entries(func(m *mutated, name pathT) mutatedEntries {
+			return mutatedEntries{entry: func(f provider.File, elem string) (provider.Info, error) {
+				if p, err := provider.ParsePath(name.String() + "/" + elem); err == nil && strings.Contains(elem, "/") {
+					return infoOf(m.mem.Stat(context.Background(), p))
+				}
+				return findEntry(f, elem)
+			}}
+		})},
+		{name: "StatEntry resolves the directory's name again", seenIn: "attacks: swap-dir", kills: "DIR-EntryReader-stays-in-its-directory", wrap: entries(func(m *mutated, name pathT) mutatedEntries {
+			return mutatedEntries{entry: func(f provider.File, elem string) (provider.Info, error) {
+				p, err := name.Join(elem)
+				if err != nil {
+					return provider.Info{}, err
+				}
+				return infoOf(m.mem.Stat(context.Background(), p))
+			}}
+		})},
+		{name: "StatEntry works after Close", seenIn: "handle reuse", kills: "DIR-EntryReader-of-nothing", wrap: entries(func(m *mutated, name pathT) mutatedEntries {
+			return mutatedEntries{entry: func(f provider.File, elem string) (provider.Info, error) {
+				info, err := findEntry(f, elem)
+				if p, perr := name.Join(elem); perr == nil && errors.Is(err, fs.ErrClosed) {
+					return infoOf(m.mem.Stat(context.Background(), p))
+				}
+				return info, err
+			}}
+		})},
+	}
+}
+
+// entries gives directories an EntryReader with a fault.
+func entries(fault func(m *mutated, name pathT) mutatedEntries) func(*mutated) provider.Provider {
+	return func(m *mutated) provider.Provider {
+		m.file = func(f provider.File, name pathT, o openT) provider.File {
+			e := fault(m, name)
+			e.File = f
+			return e
+		}
+		return m
 	}
 }
 

@@ -136,6 +136,7 @@ func TestSoundMemory(t *testing.T) {
 		"remover": removing(func(m *mutated, dir pathT, f provider.File, elem string, isDir bool) error {
 			return f.(provider.EntryRemover).RemoveEntry(elem, isDir)
 		}),
+		"entries": entries(func(m *mutated, name pathT) mutatedEntries { return mutatedEntries{} }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && name != "plain" {

@@ -190,6 +190,66 @@ type mutatedRemover struct {
 
 func (f mutatedRemover) RemoveEntry(elem string, dir bool) error { return f.removeEntry(elem, dir) }
 
+// mutatedEntries is a File with an EntryReader, made of ReadDir and Info, that may
+// have faults.
+type mutatedEntries struct {
+	provider.File
+	entry  func(f provider.File, elem string) (provider.Info, error) // nil: as it should be
+	listed func(entries []fs.DirEntry, limit int) []fs.DirEntry      // nil: as they are
+}
+
+func (f mutatedEntries) ReadEntries(limit int, visit func(name string, typ fs.FileMode)) error {
+	if f.listed != nil {
+		entries, err := f.File.ReadDir(0)
+		for _, e := range f.listed(entries, limit) {
+			visit(e.Name(), e.Type())
+		}
+		return err
+	}
+	entries, err := f.File.ReadDir(limit)
+	for _, e := range entries {
+		visit(e.Name(), e.Type())
+	}
+	return err
+}
+
+func (f mutatedEntries) StatEntry(elem string, info *provider.Info) error {
+	find := findEntry
+	if f.entry != nil {
+		find = f.entry
+	}
+	found, err := find(f.File, elem)
+	if err == nil {
+		*info = found
+	}
+	return err
+}
+
+// findEntry describes an entry of a directory.
+func findEntry(f provider.File, elem string) (provider.Info, error) {
+	entries, err := f.ReadDir(0)
+	if err != nil {
+		return provider.Info{}, err
+	}
+	if _, err := (provider.Path{}).Join(elem); err != nil {
+		return provider.Info{}, provider.ErrPath
+	}
+	for _, e := range entries {
+		if e.Name() == elem {
+			return infoOf(e.Info())
+		}
+	}
+	return provider.Info{}, fs.ErrNotExist
+}
+
+// infoOf is a FileInfo as a provider.Info.
+func infoOf(info fs.FileInfo, err error) (provider.Info, error) {
+	if err != nil {
+		return provider.Info{}, err
+	}
+	return *provider.NewInfo(info.Name(), info.Size(), info.Mode(), info.ModTime()), nil
+}
+
 // mutatedReader is a provider whose ReadFile has a fault.
 type mutatedReader struct {
 	*mutated

@@ -15,21 +15,22 @@ import (
 type need uint16
 
 const (
-	needWrite      need = 1 << iota // Features.Write
-	needInPlace                     // Features.InPlace
-	needChmod                       // Features.Chmod
-	needChtimes                     // Features.Chtimes
-	needLinks                       // a way to plant links
-	needHostDir                     // Harness.HostDir
-	needPOSIX                       // FIFOs and odd names in HostDir
-	needReopen                      // Harness.Reopen
-	needQuota                       // Features.Quota
-	needCase                        // Features.CaseSensitive
-	needAtomic                      // Features.AtomicRename
-	needRaceFree                    // Features.RaceFree
-	needReadOnly                    // no Features.Write
-	needFileReader                  // the optional interface
-	needRemover                     // the optional interface
+	needWrite       need = 1 << iota // Features.Write
+	needInPlace                      // Features.InPlace
+	needChmod                        // Features.Chmod
+	needChtimes                      // Features.Chtimes
+	needLinks                        // a way to plant links
+	needHostDir                      // Harness.HostDir
+	needPOSIX                        // FIFOs and odd names in HostDir
+	needReopen                       // Harness.Reopen
+	needQuota                        // Features.Quota
+	needCase                         // Features.CaseSensitive
+	needAtomic                       // Features.AtomicRename
+	needRaceFree                     // Features.RaceFree
+	needReadOnly                     // no Features.Write
+	needFileReader                   // the optional interface
+	needRemover                      // the optional interface
+	needEntryReader                  // the optional interface
 )
 
 // probe is what the check of one requirement works with.
@@ -124,19 +125,22 @@ func (c *probe) checkNeeds() {
 			c.skip(n.reason)
 		}
 	}
-	if c.needs&needRemover != 0 && !c.hasRemover() {
+	if c.needs&needRemover != 0 && !directoriesAre[provider.EntryRemover](c) {
 		c.skip("the provider has no EntryRemover")
+	}
+	if c.needs&needEntryReader != 0 && !directoriesAre[provider.EntryReader](c) {
+		c.skip("the provider has no EntryReader")
 	}
 }
 
-// hasRemover reports whether directories have the optional interface.
-func (c *probe) hasRemover() bool {
+// directoriesAre reports whether directories have an optional interface.
+func directoriesAre[Interface any](c *probe) bool {
 	root, err := c.raw.Open(c.ctx, provider.Path{}, provider.OpenOptions{Read: true, Directory: true})
 	if err != nil {
 		return false
 	}
 	defer root.Close()
-	_, ok := root.(provider.EntryRemover)
+	_, ok := root.(Interface)
 	return ok
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/workspacefs/workspacefs/provider"
 )
@@ -32,6 +33,10 @@ func dirRequirements() []requirement[*probe] {
 		{"DIR-many-entries", "A directory of 1,500 entries lists completely.", needWrite, dirMany},
 		{"DIR-long-names", "A directory of names of 255 bytes lists completely.", needWrite, dirLongNames},
 		{"DIR-names-no-path-can-spell", "Names that no Path can spell are listed as they are, and do no harm.", needWrite | needPOSIX, dirUnspellable},
+		{"DIR-EntryReader-agrees", "ReadEntries visits the names and types that ReadDir lists, with the same bound, and StatEntry says what Stat does, of a link too.", needEntryReader, entriesAgree},
+		{"DIR-EntryReader-names", `StatEntry of "", ".", ".." and anything with a slash is provider.ErrPath; of a name that is not there fs.ErrNotExist; the Info stays as it was.`, needEntryReader, entryNames},
+		{"DIR-EntryReader-stays-in-its-directory", "ReadEntries and StatEntry work in the directory that was opened, wherever that has moved.", needWrite | needEntryReader, entriesMoved},
+		{"DIR-EntryReader-of-nothing", "ReadEntries and StatEntry are fs.ErrClosed on a closed File, and syscall.ENOTDIR on a file.", needEntryReader, entriesOfNothing},
 		{"DIR-special-types", "FIFOs are listed with their type.", needPOSIX, dirSpecial},
 	}
 }
@@ -301,4 +306,99 @@ func dirSpecial(c *probe) {
 	}
 	info := c.info("d/p")
 	c.expect(info.Mode().Type() == fs.ModeNamedPipe, "Stat says that p is a FIFO", "%v", info.Mode())
+}
+
+// entryReader opens a directory, or a file, for ReadEntries: of the provider itself,
+// because what records the calls has no optional interfaces of this kind.
+func (c *probe) entryReader(name string, opts provider.OpenOptions) (provider.File, provider.EntryReader) {
+	c.calls.note(fmt.Sprintf("(Open(%q))", name))
+	f, err := c.raw.Open(c.ctx, provider.MustPath(name), opts)
+	c.ok(err)
+	c.cleanup(func() { f.Close() })
+	r, ok := f.(provider.EntryReader)
+	c.expect(ok, "every File has the EntryReader that the root has", "%s has none", name)
+	return f, r
+}
+
+// readEntries returns what ReadEntries visits, in the order of the names.
+func readEntries(r provider.EntryReader, limit int) (list []string, err error) {
+	err = r.ReadEntries(limit, func(name string, typ fs.FileMode) {
+		list = append(list, quoteOdd(name)+typeMark(typ))
+	})
+	slices.Sort(list)
+	return list, err
+}
+
+func entriesAgree(c *probe) {
+	c.build("d/f=abc", "d/.hidden=", "d/g/h=x", "d/empty/", "d/big="+pattern(100_000))
+	if c.features.Write && (c.h.Plant != nil || c.hostDir != "") {
+		c.build("d/l => f", "d/dangling => nothing")
+	}
+	f, r := c.entryReader("d", optDir)
+	for range 2 { // it has no position
+		entries, err := f.ReadDir(0)
+		c.ok(err)
+		want := make([]string, len(entries))
+		for i, e := range entries {
+			want[i] = describeEntry(e)
+		}
+		slices.Sort(want)
+		for limit, bound := range sorted(map[int]bool{-1: false, 0: false, 1: true, len(want) - 1: true, len(want): false}) {
+			got, err := readEntries(r, limit)
+			if bound {
+				c.fails(err, fmt.Sprintf("ReadEntries(%d) of %d entries", limit, len(want)), provider.ErrTooMany)
+				continue
+			}
+			c.ok(err)
+			c.expect(slices.Equal(got, want), fmt.Sprintf("ReadEntries(%d) visits %q", limit, want), "%q", got)
+		}
+		for _, e := range entries {
+			var info provider.Info
+			c.ok(r.StatEntry(e.Name(), &info))
+			c.sameInfo("StatEntry of "+e.Name(), c.info("d/"+e.Name()), &info)
+		}
+	}
+}
+
+func entryNames(c *probe) {
+	c.build("d/e/f=1", "d/g=2", "x=3")
+	_, r := c.entryReader("d", optDir)
+	before := *provider.NewInfo("before", 7, 0o640, time.Unix(7, 0))
+	info := before
+	for _, elem := range []string{"", ".", "..", "e/f", "../x", "/", "/x", "e/", "g/", "./g", "e/../g"} {
+		c.fails(r.StatEntry(elem, &info), fmt.Sprintf("StatEntry(%q)", elem), provider.ErrPath)
+	}
+	c.fails(r.StatEntry("missing", &info), `StatEntry("missing")`, fs.ErrNotExist)
+	c.expect(info == before, "StatEntry changes no Info when it fails", "%s", describeInfo(&info))
+}
+
+func entriesMoved(c *probe) {
+	c.build("d/f=1", "other/f=22", "other/g=3")
+	_, r := c.entryReader("d", optDir)
+	c.ok(c.rename("d", "moved"))
+	c.ok(c.rename("other", "d"))
+	got, err := readEntries(r, 0)
+	c.ok(err)
+	c.expect(slices.Equal(got, []string{"f"}), `ReadEntries visits "f"`, "%q", got)
+	var info provider.Info
+	c.ok(r.StatEntry("f", &info))
+	c.sameInfo("StatEntry of f", c.info("moved/f"), &info)
+	c.fails(r.StatEntry("g", &info), `StatEntry("g"), which is in the other directory,`, fs.ErrNotExist)
+}
+
+func entriesOfNothing(c *probe) {
+	c.build("d/f=1")
+	dir, closed := c.entryReader("d", optDir)
+	c.ok(dir.Close())
+	_, file := c.entryReader("d/f", optRead)
+	var info provider.Info
+	for _, tt := range []struct {
+		what string
+		r    provider.EntryReader
+		want error
+	}{{"a closed File", closed, fs.ErrClosed}, {"a file", file, syscall.ENOTDIR}} {
+		_, err := readEntries(tt.r, 0)
+		c.fails(err, "ReadEntries of "+tt.what, tt.want)
+		c.fails(tt.r.StatEntry("f", &info), "StatEntry of "+tt.what, tt.want)
+	}
 }

@@ -3,6 +3,7 @@ package diskfs_test
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -177,6 +178,16 @@ func TestListingAllocations(t *testing.T) {
 		if got/n > 0.03 {
 			t.Errorf("%s: %v allocations per entry", what, got/n)
 		}
+	}
+	r := f.(provider.EntryReader)
+	var into provider.Info
+	got := testing.AllocsPerRun(5, func() {
+		mustDo(t, r.ReadEntries(0, func(string, fs.FileMode) {}))
+	})
+	infos := testing.AllocsPerRun(100, func() { mustDo(t, r.StatEntry("entry-00000", &into)) })
+	t.Logf("MEASURED EntryReader: %v allocations per entry, %v an info", got/n, infos)
+	if got/n > 0.01 || infos != 0 {
+		t.Errorf("EntryReader: %v allocations per entry, %v an info", got/n, infos)
 	}
 }
 

@@ -31,6 +31,7 @@ type file struct {
 var (
 	_ provider.File         = (*file)(nil)
 	_ provider.EntryRemover = (*file)(nil)
+	_ provider.EntryReader  = (*file)(nil)
 )
 
 // Close releases the descriptor, once operations in progress are done.

@@ -238,6 +238,9 @@ func TestShortNames(t *testing.T) {
 				if err := f.(provider.EntryRemover).RemoveEntry("LONGFI~1.TXT", false); !errors.Is(err, provider.ErrPath) {
 					t.Errorf("RemoveEntry: %v", err)
 				}
+				if err := f.(provider.EntryReader).StatEntry("LONGFI~1.TXT", new(provider.Info)); !errors.Is(err, provider.ErrPath) {
+					t.Errorf("StatEntry: %v", err)
+				}
 				mustDo(t, f.Close())
 				for _, name := range []string{"true~1", "longdirectory/longfilename.txt"} {
 					if _, err := provider.ReadFile(t.Context(), p, path(name)); err != nil {

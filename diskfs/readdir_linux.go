@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io/fs"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,115 +68,46 @@ func dirents(buf []byte) iter.Seq2[[]byte, uint8] {
 	}
 }
 
-// entryChunk is how many entries share one allocation, and how many infos.
-const entryChunk = 128
-
-// chunk is a block of entries of one listing.
-type chunk struct {
-	dir     *file
-	entries []dirEntry
-	infos   atomic.Pointer[[entryChunk]info]
-}
-
-// info returns room for entry i's first info; other calls get their own.
-func (c *chunk) info(i int) *info {
-	slots := c.infos.Load()
-	if slots == nil {
-		slots = new([entryChunk]info)
-		if !c.infos.CompareAndSwap(nil, slots) {
-			slots = c.infos.Load()
-		}
-	}
-	return &slots[i]
-}
-
-// dirEntry is one name in a directory. Its Info looks the name up in the
-// directory's descriptor, when asked.
-type dirEntry struct {
-	name  string
-	of    *chunk
-	index uint8
-	typ   uint8 // DT_*
-	used  atomic.Bool
-}
-
-var _ fs.DirEntry = (*dirEntry)(nil)
-
-func (e *dirEntry) Name() string      { return e.name }
-func (e *dirEntry) IsDir() bool       { return e.typ == unix.DT_DIR }
-func (e *dirEntry) Type() fs.FileMode { return typeMode(uint32(e.typ) << 12) }
-
-// String formats e as package fs does.
-func (e *dirEntry) String() string { return fs.FormatDirEntry(e) }
-
-// Info describes what the name holds now.
-func (e *dirEntry) Info() (fs.FileInfo, error) {
-	dir := e.of.dir
-	fd, ok := dir.desc.use()
-	if !ok {
-		return nil, fs.ErrClosed
-	}
-	defer dir.desc.done()
-	var st unix.Stat_t
-	if en := fstatat(fd, e.name, &st); en != 0 {
-		return nil, mapErrno(en)
-	}
-	var i *info
-	if e.used.CompareAndSwap(false, true) {
-		i = e.of.info(int(e.index))
-	} else {
-		i = new(info)
-	}
-	fillInfo(i, e.name, &st)
-	return i, nil
-}
-
-// ReadDir lists the directory; see [provider.File].
-func (f *file) ReadDir(limit int) ([]fs.DirEntry, error) {
+// ReadEntries lists the directory; see [provider.EntryReader].
+func (f *file) ReadEntries(limit int, visit func(name string, typ fs.FileMode)) error {
 	fd, ok := f.desc.use()
 	if !ok {
-		return nil, fs.ErrClosed
+		return fs.ErrClosed
 	}
 	defer f.desc.done()
 	if !f.dir {
-		return nil, unix.ENOTDIR
+		return unix.ENOTDIR
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.listed {
 		if _, err := unix.Seek(fd, 0, unix.SEEK_SET); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	f.listed = true
 	buf := direntBufs.Get().(*[direntBuf]byte)
 	defer direntBufs.Put(buf)
-	out := []fs.DirEntry{}
-	for {
+	for count := 0; ; {
 		n, e := getdents(fd, buf[:])
 		if e != 0 {
-			return nil, mapErrno(e)
+			return mapErrno(e)
 		}
 		if n == 0 {
-			return out, nil
+			return nil
 		}
-		var err error
-		if out, err = f.appendEntries(out, fd, buf[:n], limit); err != nil {
-			return nil, err
+		if err := f.visitEntries(fd, buf[:n], limit, &count, visit); err != nil {
+			return err
 		}
 	}
 }
 
-// appendEntries adds the entries that one read brought. All their names share
-// one string, and every entryChunk of them one block.
-func (f *file) appendEntries(out []fs.DirEntry, fd int, buf []byte, limit int) ([]fs.DirEntry, error) {
-	count, size := 0, 0
+// visitEntries visits the entries that one read brought, and counts them. All
+// their names share one string.
+func (f *file) visitEntries(fd int, buf []byte, limit int, count *int, visit func(name string, typ fs.FileMode)) error {
+	size := 0
 	for name := range dirents(buf) {
-		count++
 		size += len(name)
-	}
-	if count == 0 {
-		return out, nil
 	}
 	var text strings.Builder
 	text.Grow(size)
@@ -183,17 +115,9 @@ func (f *file) appendEntries(out []fs.DirEntry, fd int, buf []byte, limit int) (
 		text.Write(name)
 	}
 	names := text.String()
-	if cap(out)-len(out) < count {
-		// Doubling beats append's growth for the sizes that matter here.
-		grown := make([]fs.DirEntry, len(out), max(2*cap(out), len(out)+count))
-		copy(grown, out)
-		out = grown
-	}
-	var c *chunk
-	at := 0
 	for raw, typ := range dirents(buf) {
-		name := names[at : at+len(raw)]
-		at += len(raw)
+		name := names[:len(raw)]
+		names = names[len(raw):]
 		if f.fs.reserved(name) {
 			continue
 		}
@@ -206,23 +130,139 @@ func (f *file) appendEntries(out []fs.DirEntry, fd int, buf []byte, limit int) (
 			case unix.ENOENT:
 				continue
 			default:
-				return nil, mapErrno(e)
+				return mapErrno(e)
 			}
 		}
-		if limit > 0 && len(out) == limit {
-			return nil, provider.ErrTooMany
+		if limit > 0 && *count == limit {
+			return provider.ErrTooMany
 		}
-		if c == nil || len(c.entries) == cap(c.entries) {
-			c = &chunk{dir: f, entries: make([]dirEntry, 0, min(entryChunk, count))}
-		}
-		count--
-		i := len(c.entries)
-		c.entries = c.entries[:i+1]
-		ent := &c.entries[i]
-		ent.name, ent.of, ent.index, ent.typ = name, c, uint8(i), typ
-		out = append(out, ent)
+		*count++
+		visit(name, typeMode(uint32(typ)<<12))
 	}
-	return out, nil
+	return nil
+}
+
+// StatEntry describes one entry of the directory; see [provider.EntryReader].
+func (f *file) StatEntry(elem string, info *provider.Info) error {
+	fd, ok := f.desc.use()
+	if !ok {
+		return fs.ErrClosed
+	}
+	defer f.desc.done()
+	if err := f.checkElem(fd, elem); err != nil {
+		return err
+	}
+	return statEntry(fd, elem, info)
+}
+
+func statEntry(fd int, elem string, info *provider.Info) error {
+	var st unix.Stat_t
+	if e := fstatat(fd, elem, &st); e != 0 {
+		return mapErrno(e)
+	}
+	fillInfo(info, elem, &st)
+	return nil
+}
+
+// checkElem refuses what is no entry of a directory that may be named.
+func (f *file) checkElem(fd int, elem string) error {
+	if !f.dir {
+		return unix.ENOTDIR
+	}
+	if !oneElem(elem) || f.fs.reserved(elem) {
+		return provider.ErrPath
+	}
+	return f.fs.checkAlias(fd, elem)
+}
+
+// ReadDir lists the directory; see [provider.File].
+func (f *file) ReadDir(limit int) ([]fs.DirEntry, error) {
+	list := entryList{dir: f, out: []fs.DirEntry{}}
+	if err := f.ReadEntries(limit, list.add); err != nil {
+		return nil, err
+	}
+	return list.out, nil
+}
+
+// entryList is a listing that is being made.
+type entryList struct {
+	dir  *file
+	out  []fs.DirEntry
+	last *chunk
+}
+
+// minChunk and maxChunk bound how many entries share one allocation.
+const (
+	minChunk = 8
+	maxChunk = 128
+)
+
+// add appends one entry.
+func (l *entryList) add(name string, typ fs.FileMode) {
+	c := l.last
+	if c == nil || len(c.entries) == cap(c.entries) {
+		c = &chunk{dir: l.dir, entries: make([]dirEntry, 0, min(max(2*len(l.out), minChunk), maxChunk))}
+		l.last = c
+	}
+	if len(l.out) == cap(l.out) {
+		l.out = slices.Grow(l.out, max(len(l.out), minChunk)) // doubling beats append's growth for the sizes that matter here
+	}
+	i := len(c.entries)
+	c.entries = c.entries[:i+1]
+	ent := &c.entries[i]
+	ent.name, ent.of, ent.typ = name, c, typ
+	l.out = append(l.out, ent)
+}
+
+// chunk is a block of entries of one listing, with room for an info of each, which
+// is made when the first is asked for.
+type chunk struct {
+	dir     *file
+	entries []dirEntry
+	once    sync.Once
+	infos   []info
+	used    atomic.Int32
+}
+
+// info returns room for an info.
+func (c *chunk) info() *info {
+	c.once.Do(func() { c.infos = make([]info, len(c.entries)) })
+	if i := c.used.Add(1) - 1; 0 <= i && int(i) < len(c.infos) {
+		return &c.infos[i]
+	}
+	return new(info) // of an entry that is asked again
+}
+
+// dirEntry is one name in a directory. Its Info looks the name up in the
+// directory's descriptor, when asked.
+type dirEntry struct {
+	name string
+	of   *chunk
+	typ  fs.FileMode
+}
+
+var _ fs.DirEntry = (*dirEntry)(nil)
+
+func (e *dirEntry) Name() string      { return e.name }
+func (e *dirEntry) IsDir() bool       { return e.typ.IsDir() }
+func (e *dirEntry) Type() fs.FileMode { return e.typ }
+
+// String formats e as package fs does.
+func (e *dirEntry) String() string { return fs.FormatDirEntry(e) }
+
+// Info describes what the name holds now.
+func (e *dirEntry) Info() (fs.FileInfo, error) {
+	dir := e.of.dir
+	fd, ok := dir.desc.use()
+	if !ok {
+		return nil, fs.ErrClosed
+	}
+	defer dir.desc.done()
+	i := e.of.info()
+	if err := statEntry(fd, e.name, i); err != nil {
+		return nil, err
+	}
+	return i, nil
 }
 
 // RemoveEntry removes one entry of the directory; see [provider.EntryRemover].
@@ -237,13 +277,7 @@ func (f *file) RemoveEntry(elem string, dir bool) error {
 	if f.fs.readOnly {
 		return unix.EROFS
 	}
-	if !f.dir {
-		return unix.ENOTDIR
-	}
-	if !oneElem(elem) || f.fs.reserved(elem) {
-		return provider.ErrPath
-	}
-	if err := f.fs.checkAlias(fd, elem); err != nil {
+	if err := f.checkElem(fd, elem); err != nil {
 		return err
 	}
 	f.fs.lock.mu.RLock()
@@ -256,13 +290,5 @@ func (f *file) RemoveEntry(elem string, dir bool) error {
 
 // oneElem reports whether elem names one entry for the kernel.
 func oneElem(elem string) bool {
-	if elem == "" || elem == "." || elem == ".." {
-		return false
-	}
-	for i := range len(elem) {
-		if elem[i] == '/' || elem[i] == 0 {
-			return false
-		}
-	}
-	return true
+	return elem != "" && elem != "." && elem != ".." && strings.IndexByte(elem, '/') < 0 && strings.IndexByte(elem, 0) < 0
 }

@@ -73,6 +73,9 @@ func TestReservedNamesAreHidden(t *testing.T) {
 			if err := r.RemoveEntry(temp, false); !errors.Is(err, provider.ErrPath) {
 				t.Errorf("RemoveEntry: %v", err)
 			}
+			if err := r.(provider.EntryReader).StatEntry(temp, new(provider.Info)); !errors.Is(err, provider.ErrPath) {
+				t.Errorf("StatEntry: %v", err)
+			}
 		}
 		if !slices.Contains(names(t, dir+"/d"), temp) {
 			t.Error("the temporary is gone")

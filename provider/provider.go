@@ -203,6 +203,20 @@ type EntryRemover interface {
 	RemoveEntry(elem string, dir bool) error
 }
 
+// EntryReader is an optional interface of a directory [File]: it lists in fewer
+// allocations than ReadDir and the entries' Info, with the same results.
+//
+// ReadEntries calls visit with the name and the type of every entry that
+// ReadDir(max) returns, in any order, and returns its error; some entries may have
+// been visited then. visit must not call the File.
+//
+// StatEntry makes info describe the entry elem as it is now, as its Info would.
+// elem is as for [EntryRemover]; info is changed only when there is no error.
+type EntryReader interface {
+	ReadEntries(max int, visit func(name string, typ fs.FileMode)) error
+	StatEntry(elem string, info *Info) error
+}
+
 // FileReader is an optional interface of a [Provider]: it reads a whole file in
 // fewer steps than Open, Stat, ReadAt and Close. More than max bytes (max > 0)
 // is syscall.EFBIG, noticed before the content is allocated where the size is
