@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/workspacefs/workspacefs/namespace"
+	"github.com/workspacefs/workspacefs/provider"
 )
 
 // maxListing is the largest directory that is listed. A listing is sorted, so it
@@ -19,7 +21,8 @@ const maxListing = 1 << 20
 // how much of it was given out.
 type dirStream struct {
 	dir     *File
-	raw     []fs.DirEntry // the provider's, as they came
+	reader  provider.EntryReader // if the provider has one
+	raw     []fs.DirEntry        // the provider's, as they came, if it has none
 	entries []dirEntry
 	next    int
 }
@@ -30,8 +33,13 @@ type dirEntry struct {
 	name string
 	of   *dirStream // nil in a walk, which keeps no more than name and type
 	typ  fs.FileMode
-	at   int32 // in of.raw; -1 for a mount point
+	at   int32 // in of.raw, or one of the following
 }
+
+const (
+	atMount = -1 // a mount point, which the provider does not list
+	atName  = -2 // the provider describes entries by name
+)
 
 var _ fs.DirEntry = (*dirEntry)(nil)
 
@@ -46,21 +54,37 @@ func (e *dirEntry) Info() (fs.FileInfo, error) { return e.of.dir.entryInfo(e) }
 // (a file in the place of a directory that is only passed through is not for the
 // caller to see), through Lstat and the policy.
 func (f *File) entryInfo(e *dirEntry) (fs.FileInfo, error) {
-	if e.at >= 0 {
-		info, err := described(e.of.raw[e.at].Info())
-		if err == nil && info.Mode().Type() == e.typ {
-			return publicInfo(info, e.name), nil
-		}
-		if err != nil && !errors.Is(err, fs.ErrClosed) {
-			return nil, f.err("lstat", err)
-		}
+	info, err := e.ownInfo(new(provider.Info))
+	switch {
+	case info != nil:
+		return info, nil
+	case err != nil && !errors.Is(err, fs.ErrClosed):
+		return nil, f.err("lstat", err)
 	}
 	p, err := f.path.Join(e.name)
 	if err != nil {
 		return nil, f.err("lstat", err)
 	}
-	info, err := f.fs.lstatPath(p)
+	info, err = f.fs.lstatPath(p)
 	return info, f.err("lstat", err)
+}
+
+// ownInfo describes an entry through the directory's handle, in room where the
+// provider takes it. It returns nil if that is closed, fails or has something else
+// there than what was listed, and for a mount point.
+func (e *dirEntry) ownInfo(room *provider.Info) (info fs.FileInfo, err error) {
+	switch e.at {
+	case atMount:
+		return nil, nil
+	case atName:
+		info, err = room, e.of.reader.StatEntry(e.name, room)
+	default:
+		info, err = described(e.of.raw[e.at].Info())
+	}
+	if err != nil || info.Mode().Type() != e.typ {
+		return nil, err
+	}
+	return publicInfo(info, e.name), nil
 }
 
 // ReadDir returns the next n entries that the policy permits, sorted by name; n
@@ -87,21 +111,75 @@ func (f *File) Readdir(n int) ([]fs.FileInfo, error) {
 		if page == nil {
 			return nil, f.err("readdirent", err)
 		}
-		list := make([]fs.FileInfo, 0, len(page))
-		for i := range page {
-			info, err := page[i].Info()
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return list, err
-			}
-			list = append(list, info)
+		list, ierr := f.infos(page)
+		if ierr != nil {
+			return list, ierr
 		}
 		if err != nil || n <= 0 || len(list) > 0 {
 			return list, f.err("readdirent", err)
 		}
 	}
+}
+
+// infos describes entries, as many as it can before an error.
+func (f *File) infos(page []dirEntry) ([]fs.FileInfo, error) {
+	all := make([]fs.FileInfo, len(page))
+	if len(page) > 0 && page[0].of.reader != nil {
+		describeEntries(page, all)
+	}
+	list := all[:0]
+	for i := range all {
+		info := all[i]
+		if info == nil {
+			var err error
+			if info, err = f.entryInfo(&page[i]); errors.Is(err, fs.ErrNotExist) {
+				continue
+			} else if err != nil {
+				return list, err
+			}
+		}
+		list = append(list, info)
+	}
+	return list, nil
+}
+
+const (
+	// infoRoom is how many infos of a listing share an allocation.
+	infoRoom = 128
+	// manyInfos is how many are worth a second goroutine: describing one is a
+	// system call, or a message to a server.
+	manyInfos = 2 * infoRoom
+)
+
+// describeEntries fills in what the directory's handle knows of the entries, by several
+// goroutines if they are many. Whatever is not so simple is left nil, for
+// entryInfo: no policy is asked here, and nobody is told.
+func describeEntries(page []dirEntry, infos []fs.FileInfo) {
+	var next atomic.Int64
+	work := func() {
+		var ignored error // entryInfo meets it again, panics included, on the caller's goroutine
+		defer catch(&ignored)
+		for {
+			end := int(next.Add(infoRoom))
+			start := end - infoRoom
+			if start >= len(page) {
+				return
+			}
+			end = min(end, len(page))
+			room := make([]provider.Info, end-start)
+			for i := start; i < end; i++ {
+				infos[i], _ = page[i].ownInfo(&room[i-start])
+			}
+		}
+	}
+	var helpers sync.WaitGroup
+	if len(page) >= manyInfos {
+		for range min(prefetchers(), len(page)/infoRoom-1) {
+			helpers.Go(work)
+		}
+	}
+	work()
+	helpers.Wait()
 }
 
 // Readdirnames is ReadDir with the names only.
@@ -154,53 +232,80 @@ func (f *File) list() (*dirStream, error) {
 	if !f.mode.read {
 		return nil, f.alive(syscall.ENOTDIR)
 	}
-	raw, err := listed(f.f.ReadDir(maxListing))
+	s := listScratches.Get().(*listScratch)
+	defer listScratches.Put(s)
+	v, dir := f.view(), &dirStream{dir: f}
+	found, err := v.visible(s, f.path, f.f, maxListing, dir)
 	if err != nil {
 		return nil, err
 	}
-	s := listScratches.Get().(*listScratch)
-	defer listScratches.Put(s)
-	dir := &dirStream{dir: f, raw: raw}
-	v := f.view()
-	found := v.visible(s, f.path, raw, dir)
 	dir.entries = s.sort(make([]dirEntry, 0, len(found)), found)
 	clear(found) // they hold on to the listing
 	return dir, nil
 }
 
-// visible filters the entries of the directory at p and adds the mount points
-// below it, in no order. The result is part of s.
-func (v *view) visible(s *listScratch, p namespace.Path, raw []fs.DirEntry, of *dirStream) []dirEntry {
+// visible lists the directory at p, open as dir, and returns what the policy
+// permits and the mount points below it, in no order. More than limit entries are
+// provider.ErrTooMany. The result is part of s; of, if not nil, gets what its
+// entries need for their Info.
+func (v *view) visible(s *listScratch, p namespace.Path, dir provider.File, limit int, of *dirStream) ([]dirEntry, error) {
 	c := newCursor(v.pol, p)
 	aliases := v.aliasCursors(p)
 	mounts := v.ns.Children(p)
-	keep := func(name string, isDir bool) bool {
-		if !c.entry(name, isDir) {
-			return false
+	found := s.found[:0]
+	add := func(name string, typ fs.FileMode, at int32) {
+		if !c.entry(name, typ.IsDir()) {
+			return
 		}
 		for _, a := range aliases {
-			if !a.entry(name, isDir) {
-				return false
+			if !a.entry(name, typ.IsDir()) {
+				return
 			}
 		}
-		return true
-	}
-	found := room(&s.found, len(raw)+len(mounts))
-	for i, e := range raw {
-		name, typ := e.Name(), e.Type()
-		if len(mounts) > 0 && (slices.Contains(mounts, name) || v.foldsLikeMount(p, name)) {
-			continue // the mount point is what is there
+		if len(found) == cap(found) {
+			found = slices.Grow(found, max(len(found), 64)) // as many again
 		}
-		if keep(name, typ.IsDir()) {
-			found = append(found, dirEntry{name, of, typ, int32(i)})
+		found = append(found, dirEntry{name, of, typ, at})
+	}
+	// Where there is a mount point, it is what is there.
+	below := func(name string) bool {
+		return len(mounts) > 0 && (slices.Contains(mounts, name) || v.foldsLikeMount(p, name))
+	}
+	if r, ok := dir.(provider.EntryReader); ok {
+		if of != nil {
+			of.reader = r
+		}
+		err := r.ReadEntries(limit, func(name string, typ fs.FileMode) {
+			if !below(name) {
+				add(name, typ, atName)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		raw, err := listed(dir.ReadDir(limit))
+		if err != nil {
+			return nil, err
+		}
+		if of != nil {
+			of.raw = raw
+		}
+		for i, e := range raw {
+			if name := e.Name(); !below(name) {
+				add(name, e.Type(), int32(i))
+			}
 		}
 	}
 	for _, name := range mounts {
-		if keep(name, true) && v.mountVisible(p, name) {
-			found = append(found, dirEntry{name, of, fs.ModeDir, -1})
+		if v.mountVisible(p, name) {
+			add(name, fs.ModeDir, atMount)
 		}
 	}
-	return found
+	if cap(found) <= maxScratch {
+		s.found = found
+	}
+	return found, nil
 }
 
 // mountVisible judges the mount point name below p at the other agent paths of

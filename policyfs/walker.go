@@ -251,13 +251,12 @@ func (w *walker) read(d *walkDir, s *listScratch) ([]walkItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := listed(f.ReadDir(min(max(minListing, w.limit), maxListing)))
+	found, err := w.v.visible(s, d.path, f, min(max(minListing, w.limit), maxListing), nil)
 	f.Close()
 	if err != nil {
 		return nil, err
 	}
-	entries := w.v.visible(s, d.path, raw, nil)
-	entries = s.sort(room(&s.sorted, len(entries)), entries)
+	entries := s.sort(room(&s.sorted, len(found)), found)
 	if d.asked != (namespace.Path{}) {
 		entries = w.alsoAsked(d, entries)
 	}
