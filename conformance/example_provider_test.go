@@ -1,11 +1,11 @@
 package conformance_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -26,83 +26,89 @@ type archive struct {
 
 var _ provider.Provider = (*archive)(nil)
 
-// begin is what every method asks first.
-func (a *archive) begin(ctx context.Context) error {
-	if a.closed.Load() {
+// begin is what every method asks first: nothing after Close, nothing once the
+// context is done.
+func begin(ctx context.Context, closed *atomic.Bool) error {
+	if closed.Load() {
 		return fs.ErrClosed
 	}
 	return ctx.Err()
+}
+
+// end closes what is open; a second time is an error.
+func end(closed *atomic.Bool) error {
+	if closed.Swap(true) {
+		return fs.ErrClosed
+	}
+	return nil
 }
 
 // find describes what is at name. An fs.FS says "not found" for a name below a
 // file; the contract says ENOTDIR, so the parents are asked in turn. Nothing is
 // followed: an fs.FS whose Lstat reports a link is refused there.
 func (a *archive) find(name provider.Path) (fs.FileInfo, error) {
-	var dir provider.Path
-	for elem := range name.Elems() {
-		info, err := fs.Lstat(a.fsys, dir.String())
-		switch {
+	if !name.IsRoot() {
+		switch dir, err := a.find(name.Parent()); {
 		case err != nil:
-			return nil, bareError(err)
-		case info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0:
+			return nil, err
+		case dir.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0:
 			return nil, provider.ErrSymlink
-		case !info.IsDir():
+		case !dir.IsDir():
 			return nil, syscall.ENOTDIR
 		}
-		dir, _ = dir.Join(elem)
 	}
 	info, err := fs.Lstat(a.fsys, name.String())
 	if err != nil {
 		return nil, bareError(err)
 	}
-	return archiveInfo{info, name.Base()}, nil
+	return bareInfo(info, name.Base()), nil
+}
+
+// bareInfo keeps what the contract knows, under the name that was asked for.
+func bareInfo(info fs.FileInfo, name string) fs.FileInfo {
+	return provider.NewInfo(name, info.Size(), info.Mode(), info.ModTime())
 }
 
 // bareError takes an error out of its *fs.PathError; what is no condition of the
 // contract becomes EIO, for its text may hold anything.
 func bareError(err error) error {
-	for _, target := range []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrClosed, fs.ErrInvalid, io.EOF} {
-		if errors.Is(err, target) {
-			return target
+	for _, condition := range []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrClosed, fs.ErrInvalid} {
+		if errors.Is(err, condition) {
+			return condition
 		}
 	}
 	return syscall.EIO
 }
 
-// Open implements provider.Provider.
 func (a *archive) Open(ctx context.Context, name provider.Path, opts provider.OpenOptions) (provider.File, error) {
-	if err := a.begin(ctx); err != nil {
-		return nil, err
-	}
-	if err := opts.Check(); err != nil {
+	if err := cmp.Or(begin(ctx, &a.closed), opts.Check()); err != nil {
 		return nil, err
 	}
 	if opts.Mutates() {
 		return nil, syscall.EROFS
 	}
-	info, err := a.find(name)
-	switch {
+	f := &archiveFile{fsys: a.fsys, name: name}
+	var err error
+	switch f.info, err = a.find(name); {
 	case err != nil:
 		return nil, err
-	case info.Mode()&fs.ModeSymlink != 0:
+	case f.info.IsDir():
+		return f, nil
+	case f.info.Mode()&fs.ModeSymlink != 0:
 		return nil, provider.ErrSymlink
-	case !info.IsDir() && opts.Directory:
+	case opts.Directory:
 		return nil, syscall.ENOTDIR
-	case info.IsDir():
-		return &archiveFile{a: a, name: name, info: info}, nil
-	case !info.Mode().IsRegular():
+	case !f.info.Mode().IsRegular():
 		return nil, provider.ErrIrregular
 	}
-	content, err := fs.ReadFile(a.fsys, name.String())
-	if err != nil {
+	if f.content, err = fs.ReadFile(a.fsys, name.String()); err != nil {
 		return nil, bareError(err)
 	}
-	return &archiveFile{a: a, name: name, info: info, content: content}, nil
+	return f, nil
 }
 
-// Stat implements provider.Provider.
 func (a *archive) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) {
-	if err := a.begin(ctx); err != nil {
+	if err := begin(ctx, &a.closed); err != nil {
 		return nil, err
 	}
 	return a.find(name)
@@ -110,10 +116,7 @@ func (a *archive) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, er
 
 // refuse is the answer to every mutation.
 func (a *archive) refuse(ctx context.Context) error {
-	if err := a.begin(ctx); err != nil {
-		return err
-	}
-	return syscall.EROFS
+	return cmp.Or(begin(ctx, &a.closed), error(syscall.EROFS))
 }
 
 func (a *archive) Mkdir(ctx context.Context, _ provider.Path, _ fs.FileMode) error {
@@ -133,34 +136,23 @@ func (a *archive) Chtimes(ctx context.Context, _ provider.Path, _, _ time.Time) 
 	return a.refuse(ctx)
 }
 func (a *archive) Features() provider.Features { return provider.Features{} }
-
-// Close implements provider.Provider.
-func (a *archive) Close() error {
-	if a.closed.Swap(true) {
-		return fs.ErrClosed
-	}
-	return nil
-}
+func (a *archive) Close() error                { return end(&a.closed) }
 
 // archiveFile is an open file with its content, or an open directory.
 type archiveFile struct {
-	a       *archive
+	fsys    fs.FS
 	name    provider.Path
 	info    fs.FileInfo
 	content []byte
-
-	mu     sync.Mutex // guards closed
-	closed bool
+	closed  atomic.Bool
 }
 
-// begin refuses a closed File, and a kind of file the operation is not for.
-func (f *archiveFile) begin(wrongKind bool, err error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
+// begin refuses a closed File, then what is wrong with the call.
+func (f *archiveFile) begin(wrong bool, err error) error {
+	switch {
+	case f.closed.Load():
 		return fs.ErrClosed
-	}
-	if wrongKind {
+	case wrong:
 		return err
 	}
 	return nil
@@ -184,15 +176,19 @@ func (f *archiveFile) ReadDir(limit int) ([]fs.DirEntry, error) {
 	if err := f.begin(!f.info.IsDir(), syscall.ENOTDIR); err != nil {
 		return nil, err
 	}
-	entries, err := fs.ReadDir(f.a.fsys, f.name.String())
-	if err != nil {
+	entries, err := fs.ReadDir(f.fsys, f.name.String())
+	switch {
+	case err != nil:
 		return nil, bareError(err)
-	}
-	if limit > 0 && len(entries) > limit {
+	case limit > 0 && len(entries) > limit:
 		return nil, provider.ErrTooMany
 	}
 	for i, e := range entries {
-		entries[i] = archiveEntry{e}
+		info, err := e.Info()
+		if err != nil {
+			return nil, bareError(err)
+		}
+		entries[i] = fs.FileInfoToDirEntry(bareInfo(info, e.Name()))
 	}
 	return entries, nil
 }
@@ -204,44 +200,11 @@ func (f *archiveFile) Stat() (fs.FileInfo, error) {
 	return f.info, nil
 }
 
-func (f *archiveFile) Sync() error          { return f.begin(false, nil) }
-func (f *archiveFile) Truncate(int64) error { return f.begin(true, syscall.EROFS) }
-func (f *archiveFile) WriteAt([]byte, int64) (int, error) {
-	return 0, f.begin(true, syscall.EROFS)
-}
-func (f *archiveFile) Append([]byte) (int, int64, error) {
-	return 0, 0, f.begin(true, syscall.EROFS)
-}
-
-func (f *archiveFile) Close() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return fs.ErrClosed
-	}
-	f.closed = true
-	return nil
-}
-
-// archiveInfo hides Sys and has the name that was asked for.
-type archiveInfo struct {
-	fs.FileInfo
-	name string
-}
-
-func (i archiveInfo) Name() string { return i.name }
-func (i archiveInfo) Sys() any     { return nil }
-
-// archiveEntry hides Sys.
-type archiveEntry struct{ fs.DirEntry }
-
-func (e archiveEntry) Info() (fs.FileInfo, error) {
-	info, err := e.DirEntry.Info()
-	if err != nil {
-		return nil, bareError(err)
-	}
-	return archiveInfo{info, e.Name()}, nil
-}
+func (f *archiveFile) Sync() error                        { return f.begin(false, nil) }
+func (f *archiveFile) Truncate(int64) error               { return f.begin(true, syscall.EROFS) }
+func (f *archiveFile) WriteAt([]byte, int64) (int, error) { return 0, f.begin(true, syscall.EROFS) }
+func (f *archiveFile) Append([]byte) (int, int64, error)  { return 0, 0, f.begin(true, syscall.EROFS) }
+func (f *archiveFile) Close() error                       { return end(&f.closed) }
 
 func TestExampleProvider(t *testing.T) {
 	conformance.Run(t, conformance.Harness{
