@@ -52,12 +52,15 @@ func (op Op) known() bool { return 0 < op && op < opEnd }
 
 // Request asks for one operation on one path.
 type Request struct {
-	Op   Op
+	// Op is the operation; the zero Op is never allowed.
+	Op Op
+	// Path is the canonical path of the object; the unset Path is never allowed.
 	Path namespace.Path
 }
 
 // Decision answers a [Request]. The zero Decision denies.
 type Decision struct {
+	// Allow says that the operation may go on.
 	Allow bool
 	// Rule is what decided, in the words of the [Spec]: `deny_write
 	// "generated/locked"`, `hidden`, `no allow_read covers it`.
@@ -71,7 +74,10 @@ type Decision struct {
 // has to answer [OpMoveTree] itself: whether a directory may move with everything
 // below it, what is there and what is not. This package asks through a guard that
 // takes a nil policy, a panic, an unknown Op and the unset Path for a denial.
-type Policy interface{ Check(Request) Decision }
+type Policy interface {
+	// Check decides one request.
+	Check(Request) Decision
+}
 
 // The rules of denials that no Spec decided.
 const (

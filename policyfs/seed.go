@@ -14,8 +14,8 @@ import (
 
 // SeedFile is one starter file of [FS.Seed].
 type SeedFile struct {
-	Name string
-	Data []byte
+	Name string      // as for FS.WriteFile: absolute, or relative to the directory of the FS
+	Data []byte      // the whole content
 	Perm fs.FileMode // of a new file; 0 is 0o644
 	// ReadOnly denies every change of the file from then on, as an exact
 	// deny_write would; what lies above it can be neither removed nor moved.

@@ -26,14 +26,14 @@ type Call struct {
 // Plan says what a call fails with, or nil. It is called for one call at a time.
 type Plan func(Call) error
 
-// Nothing, from a Plan, makes a call that has a result return nil in its place and
+// ErrNothing, from a Plan, makes a call that has a result return nil in its place and
 // no error, as no provider may; a listing gets a nil entry. It means no fault for
 // other calls.
-var Nothing = errors.New("faults: neither a result nor an error")
+var ErrNothing = errors.New("faults: neither a result nor an error")
 
-// unless returns err, and nil where it is Nothing.
+// unless returns err, and nil where it is ErrNothing.
 func unless(err error) error {
-	if err == Nothing {
+	if err == ErrNothing {
 		return nil
 	}
 	return err

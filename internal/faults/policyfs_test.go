@@ -418,7 +418,7 @@ func TestPolicyfsNothing(t *testing.T) {
 				}
 				hit[call.Op]++
 				w := newWorld(t, s, optional)
-				w.ctl.SetPlan(faults.Like(call.Op, call.Name, seen[call.Op+call.Name], faults.Nothing))
+				w.ctl.SetPlan(faults.Like(call.Op, call.Name, seen[call.Op+call.Name], faults.ErrNothing))
 				err := s.run(w.face)
 				where := fmt.Sprintf("%s: call %d of %d, %s %s", s.name, call.N, len(calls), call.Op, call.Name)
 				switch {

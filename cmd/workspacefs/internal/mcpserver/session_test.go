@@ -1,5 +1,7 @@
 package mcpserver
 
+//lint:file-ignore SA1019 as in session.go
+
 import (
 	"path/filepath"
 	"runtime"
