@@ -300,8 +300,13 @@ func insertAt[E any](s []E, i int, e E) []E {
 	return s
 }
 
-// deleteAt is slices.Delete for one value.
+// deleteAt is slices.Delete for one value, and moves nothing to take the first one:
+// trees are emptied in order.
 func deleteAt[E any](s []E, i int) []E {
+	if i == 0 {
+		clear(s[:1])
+		return s[1:]
+	}
 	copy(s[i:], s[i+1:])
 	clear(s[len(s)-1:])
 	return s[:len(s)-1]

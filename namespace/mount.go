@@ -99,6 +99,19 @@ type Target struct {
 	Access Access
 }
 
+// At makes t the Target of p, a path that the same mount holds: without looking
+// for the mount again, and without checking text. ok is false, and t as it was,
+// where the mount point does not contain p. That no other mount covers p is for the
+// caller to know.
+func (t *Target) At(p Path) (ok bool) {
+	if !t.Mount.Contains(p) {
+		return false
+	}
+	t.Requested, t.Path = p, p
+	t.Rel, _ = t.Mount.tree.Cut(p.tree)
+	return true
+}
+
 // ErrOutside: no mount contains the path. It is [fs.ErrPermission].
 var ErrOutside error = outsideError{}
 

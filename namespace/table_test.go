@@ -107,6 +107,33 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// TestTargetAt: At says what Lookup says of another path in the same mount, and
+// leaves that of any other alone.
+func TestTargetAt(t *testing.T) {
+	n := layout(t, "/workspace/app rw", "/data")
+	paths := []string{"/workspace/app", "/app/x", "/app/x/y", "/data", "/data/x", "/data/x/y"}
+	for _, from := range paths {
+		for _, to := range paths {
+			start, err1 := n.Lookup(MustParse(from))
+			want, err2 := n.Lookup(MustParse(to))
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			got := start
+			ok := got.At(MustParse(to))
+			if inside := start.Mount == want.Mount; ok != inside || inside && got != want || !inside && got != start {
+				t.Errorf("from %s At(%s) = %+v, %v", from, to, got, ok)
+			}
+			if got = start; got.At(Path{}) || got != start {
+				t.Errorf("from %s to the unset path: %+v", from, got)
+			}
+		}
+	}
+	if (&Target{}).At(root) {
+		t.Error("the zero Target has a mount")
+	}
+}
+
 func TestLookupUnset(t *testing.T) {
 	n := layout(t, "/workspace")
 	if _, err := n.Lookup(Path{}); !errors.Is(err, provider.ErrPath) {

@@ -66,15 +66,11 @@ func (v *view) planDir(p *plan, i int, op Op, judge planJudge) error {
 	p.entries += len(list)
 	at := p.root
 	for _, e := range list {
-		at.Path, err = d.path.Join(e.Name())
-		if err == nil {
-			at.Rel, err = d.rel.Join(e.Name())
-		}
-		if err != nil {
+		path, err := d.path.Join(e.Name())
+		if err != nil || !at.At(path) {
 			// Nobody can be asked about a name that has no path.
 			return v.protected(op, p.root.Path, d.path, true, "a name that no path can spell")
 		}
-		at.Requested = at.Path
 		dir := e.Type()&fs.ModeType == fs.ModeDir
 		if denied := judge(&at, dir); denied != nil {
 			return v.protected(op, p.root.Path, denied.Path, dir, denied.Rule)
