@@ -148,11 +148,7 @@ func quotaFar(c *probe) {
 	c.build("f=abc")
 	f := c.file("f", optWrite)
 	for _, off := range farSizes {
-		var n int
-		var err error
-		allocs := allocated(func() { n, err = f.WriteAt([]byte("x"), off) })
-		c.expect(n == 0 || err == nil, "an error and nothing written, or neither", "%d, %s", n, describe(err))
-		c.isHole(f, err, fmt.Sprintf("WriteAt at %d", off), off+1, allocs)
+		c.farWrite(f, off)
 	}
 }
 

@@ -112,16 +112,22 @@ func writeHuge(c *probe) {
 	}
 }
 
+// farWrite writes one byte at off, where a hole is all that storage can make.
+func (c *probe) farWrite(f provider.File, off int64) {
+	var n int
+	var err error
+	allocs := allocated(func() { n, err = f.WriteAt([]byte("x"), off) })
+	c.expect(n == 0 || err == nil, "an error and nothing written, or neither", "%d, %s", n, describe(err))
+	c.isHole(f, err, fmt.Sprintf("WriteAt at %d", off), off+1, allocs)
+}
+
 func writeFar(c *probe) {
 	c.build("f=abc")
 	f := c.file("f", optWrite)
 	for _, off := range farSizes {
-		var n int
+		c.farWrite(f, off)
 		var err error
-		allocs := allocated(func() { n, err = f.WriteAt([]byte("x"), off) })
-		c.expect(n == 0 || err == nil, "an error and nothing written, or neither", "%d, %s", n, describe(err))
-		c.isHole(f, err, fmt.Sprintf("WriteAt at %d", off), off+1, allocs)
-		allocs = allocated(func() { err = f.Truncate(off) })
+		allocs := allocated(func() { err = f.Truncate(off) })
 		c.isHole(f, err, fmt.Sprintf("Truncate(%d)", off), off, allocs)
 	}
 }

@@ -130,14 +130,23 @@ func (f *FS) lookParents(name provider.Path) error {
 			return err
 		}
 		info, err := f.lstat(dir)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case isLink(info):
-			return provider.ErrSymlink
-		case !info.IsDir():
-			return syscall.ENOTDIR
 		}
+		if err := directory(info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// directory refuses what is none.
+func directory(info fs.FileInfo) error {
+	switch {
+	case isLink(info):
+		return provider.ErrSymlink
+	case !info.IsDir():
+		return syscall.ENOTDIR
 	}
 	return nil
 }
@@ -194,15 +203,10 @@ func (f *FS) Mkdir(ctx context.Context, name provider.Path, perm fs.FileMode) er
 // lookDir checks that name is a directory.
 func (f *FS) lookDir(name provider.Path) error {
 	info, err := f.look(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case isLink(info):
-		return provider.ErrSymlink
-	case !info.IsDir():
-		return syscall.ENOTDIR
 	}
-	return nil
+	return directory(info)
 }
 
 // Remove implements [provider.Provider].
