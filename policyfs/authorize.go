@@ -17,6 +17,9 @@ func changes(op Op) bool {
 	return true
 }
 
+// writes reports whether op is one of those that compiled policies answer alike.
+func writes(op Op) bool { return op == OpCreate || op == OpWrite || op == OpRemove }
+
 // allCompiled reports whether this package compiled every part of p.
 func allCompiled(p Policy) bool {
 	switch p := p.(type) {
@@ -43,7 +46,9 @@ func (v *view) judge(t *target, p namespace.Path, n *needs) (op Op, d Decision) 
 		if next == 0 && i > 0 {
 			break
 		}
-		op = next
+		if op = next; i > 0 && n.instead == 0 && v.fs.pure && writes(op) && writes(n.ops[i-1]) {
+			continue // that was the same question
+		}
 		d = decide(v.pol, op, p)
 		if !d.Allow && n.instead != 0 && i == 0 && decide(v.pol, n.instead, p).Allow {
 			op, d, t.traverse = n.instead, Decision{Allow: true}, true

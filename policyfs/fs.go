@@ -81,7 +81,8 @@ type FS struct {
 	opts  Options
 	seeds *atomic.Pointer[seedSet] // shared with everything derived from one New
 	// pure: every part of pol was compiled here, where what may be read may be
-	// statted, so that one question answers both.
+	// statted, so that one question answers both; and where to create, to write
+	// and to remove are one question (writes).
 	pure bool
 }
 

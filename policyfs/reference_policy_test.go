@@ -407,3 +407,41 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// TestWritesAreOneQuestion: what FS.pure supposes of compiled policies, alone and
+// composed.
+func TestWritesAreOneQuestion(t *testing.T) {
+	r := rand.New(rand.NewPCG(27, 1))
+	compile := func() Policy {
+		p, err := Compile(randomSpec(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	allowed, denied := 0, 0
+	for range engineRounds(300) {
+		for _, p := range []Policy{compile(), Compose(compile(), compile()), ReadOnly(), ReadWrite()} {
+			if !allCompiled(p) {
+				t.Fatalf("%T is not compiled", p)
+			}
+			for range 20 {
+				at := randomPath(r, 4)
+				want := check(p, Request{OpCreate, at})
+				for _, op := range []Op{OpWrite, OpRemove} {
+					if got := check(p, Request{op, at}); got != want {
+						t.Fatalf("%s: %v %+v, but %v %+v", at, op, got, OpCreate, want)
+					}
+				}
+				if want.Allow {
+					allowed++
+				} else {
+					denied++
+				}
+			}
+		}
+	}
+	if allowed < 100 || denied < 100 {
+		t.Errorf("%d allowed, %d denied: not worth much", allowed, denied)
+	}
+}

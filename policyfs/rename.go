@@ -77,7 +77,10 @@ func (m *move) do() error {
 func (m *move) moveFile() error {
 	opts := m.opts
 	opts.NotDir = true
-	overwrite := m.v.allowed(OpRemove, &m.to.Target)
+	overwrite := Decision{Allow: true}
+	if !m.v.fs.pure { // else it was asked with OpCreate
+		overwrite = m.v.allowed(OpRemove, &m.to.Target)
+	}
 	if !overwrite.Allow {
 		opts.NoReplace = true
 	}
@@ -247,9 +250,13 @@ func (m *move) moved(at *namespace.Target) (namespace.Path, provider.Path, error
 	return p, rel, nil
 }
 
-// widens refuses a move that would make something readable or writable.
+// widens refuses a move that would make something readable or writable. OpRemove
+// has been allowed for from.
 func (m *move) widens(from, to *namespace.Target) *DeniedError {
 	for _, op := range [...]Op{OpRead, OpWrite} {
+		if op == OpWrite && m.v.fs.pure {
+			break // allowed for from, with OpRemove
+		}
 		// In this order, because what may be moved mostly may be read and written.
 		if !m.v.allowed(op, from).Allow && m.v.allowed(op, to).Allow {
 			return &DeniedError{Op: OpMoveTree, Path: from.Path, Rule: "moving would allow to " + op.String() + " it"}

@@ -31,3 +31,35 @@ func TestRefusedMoveMakesNoParents(t *testing.T) {
 		}
 	}
 }
+
+// frozen is a policy of the caller under which one file may be removed, and neither
+// written nor overwritten.
+type frozen struct{ op policyfs.Op }
+
+func (p frozen) Check(r policyfs.Request) policyfs.Decision {
+	if r.Op == p.op && r.Path == namespace.MustParse("/frozen") {
+		return policyfs.Decision{Rule: "frozen"}
+	}
+	return policyfs.Decision{Allow: true}
+}
+
+// TestMoveWidensNothing: what may not be read or written where it is may not be
+// moved to where it may be, by policies of the caller too, which tell apart what
+// compiled ones do not.
+func TestMoveWidensNothing(t *testing.T) {
+	for _, op := range []policyfs.Op{policyfs.OpRead, policyfs.OpWrite} {
+		for name, policy := range map[string]policyfs.Policy{
+			"alone":    frozen{op},
+			"composed": policyfs.Compose(policyfs.ReadWrite(), frozen{op}),
+		} {
+			m := tree{"frozen": "x", "free": "y"}.memory(t)
+			f := policyfs.New(namespace.Workspace(m), policyfs.Options{Policy: policy})
+			if err := f.Rename("frozen", "other"); !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%v denied, %s: Rename away: %v", op, name, err)
+			}
+			if err := f.Rename("free", "other"); err != nil {
+				t.Errorf("%v denied, %s: Rename of what is not denied: %v", op, name, err)
+			}
+		}
+	}
+}
