@@ -239,7 +239,11 @@ func listRow(id, what string, goal float64, n int, infos bool) row {
 	if infos {
 		peerName = "afero.ReadDir of afero.OsFs"
 	}
-	return row{ID: id, What: what, Peer: peerName, Goal: goal,
+	cores := 0
+	if infos {
+		cores = 2 // many infos are asked for by as many goroutines as there are
+	}
+	return row{ID: id, What: what, Peer: peerName, Goal: goal, Cores: cores,
 		Prepare: func(dir string) (side, side, func(), error) {
 			f, release, err := disk(dir)
 			if err != nil {

@@ -23,7 +23,7 @@ type listScratch struct {
 
 // maxScratch is how many entries are kept room for: after a large listing the
 // memory is given back.
-const maxScratch = 4096
+const maxScratch = 1 << 17
 
 // room returns an empty list with room for n, in *kept unless that is too many.
 func room[T any](kept *[]T, n int) []T {
