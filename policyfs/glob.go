@@ -226,7 +226,7 @@ func (v *view) globWalk(b *globBase, t *target, states []uint16, limit int, name
 		if step.item == nil {
 			continue // what cannot be listed is as if it were empty
 		}
-		if p, err := step.path(); err == nil {
+		if p, err := w.path(&step); err == nil {
 			*names = append(*names, b.spell(p.String()[root:]))
 		}
 	}

@@ -166,7 +166,7 @@ func (r *grep) walk(w *walker) {
 			job.err = step.err
 			break
 		}
-		path, err := step.path()
+		path, err := w.path(&step)
 		switch {
 		case err != nil: // no path can spell it
 		case step.item == nil:

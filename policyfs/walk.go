@@ -3,6 +3,7 @@ package policyfs
 import (
 	"io/fs"
 	"iter"
+	"strings"
 	"syscall"
 
 	"github.com/workspacefs/workspacefs/namespace"
@@ -98,7 +99,7 @@ func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry
 		}
 		e := &slab[0]
 		slab = slab[1:]
-		*e = walkEntry{v, p, typ}
+		*e = walkEntry{v, p.String(), typ}
 		return Entry{Path: p, Name: v.ns.Display(p), DirEntry: e}
 	}
 	if !yield(entry(t.Path, info.Mode().Type()), nil) {
@@ -128,7 +129,7 @@ func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry
 		if step.dir == nil {
 			return step.err
 		}
-		p, err := step.path()
+		p, err := w.path(&step)
 		if err != nil {
 			continue // no path can spell it, so nobody can be told of it
 		}
@@ -165,19 +166,23 @@ func (walkAll) judge(*walkDir, any, *dirEntry) (keep, enter bool, child any) { r
 // walkEntry is the fs.DirEntry of an Entry.
 type walkEntry struct {
 	v    *view
-	path namespace.Path
+	path string // canonical
 	typ  fs.FileMode
 }
 
 var _ fs.DirEntry = (*walkEntry)(nil)
 
-func (e *walkEntry) Name() string      { return e.path.Base() }
+func (e *walkEntry) Name() string      { return e.path[strings.LastIndexByte(e.path, '/')+1:] }
 func (e *walkEntry) IsDir() bool       { return e.typ.IsDir() }
 func (e *walkEntry) Type() fs.FileMode { return e.typ }
 func (e *walkEntry) String() string    { return fs.FormatDirEntry(e) }
 
 // Info describes what is there now, judged like any other Lstat.
 func (e *walkEntry) Info() (fs.FileInfo, error) {
-	info, err := e.v.fs.stat(e.v, e.path.String(), false)
-	return info, pathErr("lstat", e.v.ns.Display(e.path), err)
+	info, err := e.v.fs.stat(e.v, e.path, false)
+	if err == nil {
+		return info, nil
+	}
+	p, _ := namespace.Parse(namespace.Path{}, e.path)
+	return nil, pathErr("lstat", e.v.ns.Display(p), err)
 }

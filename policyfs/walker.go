@@ -20,6 +20,8 @@ const (
 	// maxAhead is how many entries the walker lists ahead of the caller. It
 	// bounds its memory in trees of any size.
 	maxAhead = 16 << 10
+	// maxSpare is how many lists of items are kept to be used again.
+	maxSpare = 16
 	// maxPrefetchers is how many goroutines list ahead, at most.
 	maxPrefetchers = 3
 )
@@ -77,6 +79,8 @@ type walker struct {
 	frames  []walkFrame
 	visited int
 	scratch listScratch
+	joiner  namespace.Joiner
+	spare   chan []walkItem // the items of directories that were visited
 
 	mu      sync.Mutex
 	changed sync.Cond // a directory was listed, or there is something to do
@@ -105,6 +109,7 @@ func newWalker(ctx context.Context, v *view, t *target, filter walkFilter, scope
 		filter: filter,
 		limit:  v.fs.maxWalk(),
 		most:   prefetchers(),
+		spare:  make(chan []walkItem, maxSpare),
 	}
 	if t.Requested != t.Path {
 		w.root.asked = t.Requested
@@ -133,12 +138,15 @@ type walkStep struct {
 	err  error
 }
 
-// path returns the path of what the step is about.
-func (s *walkStep) path() (namespace.Path, error) {
-	if s.item == nil {
+// path returns the path of what a step is about. It is called before next is.
+func (w *walker) path(s *walkStep) (namespace.Path, error) {
+	switch {
+	case s.item == nil:
 		return s.dir.path, nil
+	case s.item.dir != nil:
+		return s.item.dir.path, nil
 	}
-	return s.dir.path.Join(s.item.name)
+	return w.joiner.Join(s.dir.path, s.item.name)
 }
 
 // next returns the next step. It returns false at the end of the tree. A failure
@@ -167,6 +175,7 @@ func (w *walker) next() (walkStep, bool) {
 		}
 		if f.next == len(items) {
 			f.dir.items = nil
+			w.recycle(items)
 			w.frames = w.frames[:len(w.frames)-1]
 			continue
 		}
@@ -261,7 +270,7 @@ func (w *walker) read(d *walkDir, s *listScratch) ([]walkItem, error) {
 		entries = w.alsoAsked(d, entries)
 	}
 	scope := w.filter.open(d, d.scope, entries)
-	items := make([]walkItem, 0, len(entries))
+	items := w.room(len(entries))
 	for i := range entries {
 		if i%8 == 7 && w.stopped() { // a filter may take its time
 			return nil, w.ctx.Err()
@@ -278,6 +287,29 @@ func (w *walker) read(d *walkDir, s *listScratch) ([]walkItem, error) {
 		items = append(items, item)
 	}
 	return items, nil
+}
+
+// recycle takes the items of a directory that was visited.
+func (w *walker) recycle(items []walkItem) {
+	if cap(items) <= maxScratch {
+		select {
+		case w.spare <- items[:0]:
+		default:
+		}
+	}
+}
+
+// room returns an empty list with room for n items, and not for many more: it may
+// be long until the directory is visited.
+func (w *walker) room(n int) []walkItem {
+	select {
+	case items := <-w.spare:
+		if n <= cap(items) && cap(items) <= 4*n {
+			return items
+		}
+	default:
+	}
+	return make([]walkItem, 0, n)
 }
 
 // child returns the directory name below d, or nil when that is no path.
