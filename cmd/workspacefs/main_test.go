@@ -34,6 +34,11 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
+		// Under the race detector every process would sleep a second at its end.
+		if err := os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		if binary, err = namedCommand(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
