@@ -37,8 +37,41 @@ type lockWaiter struct {
 var structLocks = struct {
 	mu   sync.Mutex // guards everything here and in the locks; held for moments
 	held map[provider.Provider]*structLock
-	free []*structLock // at most maxFreeLocks, so that an operation allocates none
+	// one is the lock of oneKey, if not nil, which is not in held: while only one
+	// storage is changed, as mostly, no map is.
+	one    *structLock
+	oneKey provider.Provider
+	free   []*structLock // at most maxFreeLocks, so that an operation allocates none
 }{held: map[provider.Provider]*structLock{}}
+
+// heldFor returns the lock of key, or nil. structLocks.mu is held.
+func heldFor(key provider.Provider) *structLock {
+	if structLocks.one != nil && structLocks.oneKey == key {
+		return structLocks.one
+	}
+	if len(structLocks.held) == 0 {
+		return nil
+	}
+	return structLocks.held[key]
+}
+
+// hold makes l the lock of key, which has none. structLocks.mu is held.
+func hold(key provider.Provider, l *structLock) {
+	if structLocks.one == nil {
+		structLocks.one, structLocks.oneKey = l, key
+		return
+	}
+	structLocks.held[key] = l
+}
+
+// forget ends what hold began. structLocks.mu is held.
+func forget(key provider.Provider, l *structLock) {
+	if structLocks.one == l {
+		structLocks.one, structLocks.oneKey = nil, nil
+		return
+	}
+	delete(structLocks.held, key)
+}
 
 // maxFreeLocks bounds the locks kept for the next operations.
 const maxFreeLocks = 64
@@ -80,14 +113,14 @@ func lockStruct(ctx context.Context, p provider.Provider, exclusive bool) (heldL
 func (h *heldLock) ask() *lockWaiter {
 	structLocks.mu.Lock()
 	defer structLocks.mu.Unlock()
-	l := structLocks.held[h.key]
+	l := heldFor(h.key)
 	if l == nil {
 		if n := len(structLocks.free); n > 0 {
 			l, structLocks.free = structLocks.free[n-1], structLocks.free[:n-1]
 		} else {
 			l = new(structLock)
 		}
-		structLocks.held[h.key] = l
+		hold(h.key, l)
 	}
 	h.l = l
 	if len(l.queue) == 0 && l.take(h.exclusive) {
@@ -137,7 +170,7 @@ func (h heldLock) settle() {
 		l.queue = slices.Delete(l.queue, 0, 1)
 	}
 	if l.shared == 0 && !l.exclusive { // then nobody waits either
-		delete(structLocks.held, h.key)
+		forget(h.key, l)
 		if len(structLocks.free) < maxFreeLocks {
 			structLocks.free = append(structLocks.free, l)
 		}
