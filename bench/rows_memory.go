@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/workspacefs/workspacefs/memfs"
+	"github.com/workspacefs/workspacefs/policyfs"
 	"github.com/workspacefs/workspacefs/provider"
 )
 
@@ -79,7 +80,9 @@ func rowsMemory() []row {
 		memRow("B3", "memfs: create + write 4 KiB over a file", 0.85, 8, opOverwrite, memOverwrite),
 		storeRow("B4", "memfs: rename one file in a store of 2,000", 0.01, 0, 2_000, "d0000/f0000.go"),
 		storeRow("B5", "memfs: rename a directory with 10,000 descendants", 0.001, 1, 10_000, "d0000"),
-		removeMemRow(), appendRow(), listMemRow(), cloneRow(), parallelRow(), mixedRow(),
+		removeMemRow(), appendRow(), listMemRow(), cloneRow(), parallelRow(),
+		mixedRow("B11", "policyfs over memfs", func(f *policyfs.FS, _ *memfs.FS) func() error { return mixedIn(f) }),
+		mixedRow("B11m", "memfs", func(_ *policyfs.FS, m *memfs.FS) func() error { return mixedMem(m) }),
 	}
 }
 
@@ -293,26 +296,51 @@ func parallelRow() row {
 		}}
 }
 
-// mixedRow compares 64 goroutines of which every tenth call writes.
-func mixedRow() row {
+// mixed makes an operation of 64 goroutines of which every tenth call writes.
+func mixed(read, write func(name string) error) func() error {
 	const workers, batch = 64, 100
-	mixed := func(f afero.Fs) func() error {
-		run := inParallel(workers, func(w, i int) error {
-			name := fmt.Sprintf("/d%04d/f%04d.go", w%10, i%100)
-			if i%10 == 0 {
-				return afero.WriteFile(f, name, block[:64], 0o644)
-			}
-			return readFile(f, name)
-		})
-		return func() error { return run(batch) }
+	run := inParallel(workers, func(w, i int) error {
+		name := fmt.Sprintf("d%04d/f%04d.go", w%10, i%100)
+		if i%10 == 0 {
+			return write(name)
+		}
+		return read(name)
+	})
+	return func() error { return run(batch) }
+}
+
+// mixedIn is mixed in any afero filesystem.
+func mixedIn(f afero.Fs) func() error {
+	return mixed(func(name string) error { return readFile(f, "/"+name) },
+		func(name string) error { return afero.WriteFile(f, "/"+name, block[:64], 0o644) })
+}
+
+// mixedMem is mixed in the bare provider.
+func mixedMem(m *memfs.FS) func() error {
+	ctx := context.Background()
+	read := func(name string) error {
+		_, err := provider.ReadFile(ctx, m, provider.MustPath(name))
+		return err
 	}
-	return row{ID: "B11", What: "policyfs over memfs: 64 goroutines, 90 % reads", Peer: "afero.MemMapFs", Goal: 0.8, Cores: 2,
+	return mixed(read, func(name string) error {
+		f, err := m.Open(ctx, provider.MustPath(name), provider.OpenOptions{Write: true, Create: true, Truncate: true})
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteAt(block[:64], 0)
+		return errors.Join(err, f.Close())
+	})
+}
+
+// mixedRow compares many goroutines that read and write with afero.MemMapFs.
+func mixedRow(id, what string, ours func(*policyfs.FS, *memfs.FS) func() error) row {
+	return row{ID: id, What: what + ": 64 goroutines, 90 % reads", Peer: "afero.MemMapFs", Goal: 0.8, Cores: 2,
 		Prepare: func(string) (side, side, func(), error) {
-			f, _ := memory()
+			f, m := memory()
 			peer := afero.NewMemMapFs()
 			if err := errors.Join(fill(f, "", 1000), fill(peer, "", 1000)); err != nil {
 				return nil, nil, nil, err
 			}
-			return repeat(mixed(f)), repeat(mixed(peer)), func() {}, nil
+			return repeat(ours(f, m)), repeat(mixedIn(peer)), func() {}, nil
 		}}
 }
