@@ -202,7 +202,7 @@ func (m *matcher) walk(s *state, elems string) {
 		x := w ^ '/'*lowBits
 		if slash := (x - lowBits) &^ x & highBits; slash != 0 {
 			left = bits.TrailingZeros64(slash) / 8
-			w &= 1<<(left*8) - 1
+			w &= (slash ^ (slash - 1)) >> 8 // the bytes before the slash
 		}
 		high |= w
 		if left >= 8 {
@@ -217,7 +217,7 @@ func (m *matcher) walk(s *state, elems string) {
 			m.step(s, elem)
 		case m.filter.has(hash) || s.leadsOn(hash):
 			m.stepTo(s, elem, elem, hash, hash)
-		default:
+		case s.exact != nil || s.deny != nil:
 			// No rule is about it: all it does is lead off the tries.
 			s.exact, s.deny = nil, nil
 		}
