@@ -8,7 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -267,6 +270,68 @@ func TestEngineAdversarial(t *testing.T) {
 			if d != nil && d.memory > d.p.limit+(64<<10) {
 				t.Errorf("%.40q: cache of %d bytes", p, d.memory)
 			}
+		}
+	}
+}
+
+// TestEngineHalts: once the search is over, an automaton that has a step to compute
+// for every byte computes no more than a few.
+func TestEngineHalts(t *testing.T) {
+	const few = 64
+	text := make([]byte, 4096)
+	r := rand.New(rand.NewPCG(3, 3))
+	for i := range text {
+		text[i] = "ab"[r.IntN(2)] // so that hardly two states are the same
+	}
+	e, err := compileEngine(&Query{Pattern: "(a|b)*a(a|b){300}e|e(a|b){300}a(a|b)*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, over := range []bool{false, true} {
+		for name, run := range map[string]func(s *scanner) *dfa{
+			"find":  func(s *scanner) *dfa { s.automaton().find(text, 0); return s.forward },
+			"match": func(s *scanner) *dfa { s.automaton().match(text); return s.forward },
+			"feed": func(s *scanner) *dfa {
+				st := s.automaton().line()
+				for piece := range slices.Chunk(text, 100) {
+					s.forward.feed(&st, piece)
+				}
+				return s.forward
+			},
+			"leftmost": func(s *scanner) *dfa { s.backward().leftmost(text); return s.back },
+		} {
+			s := e.newScanner()
+			s.stop = new(atomic.Bool)
+			s.stop.Store(over)
+			steps := run(s).steps
+			switch {
+			case over && steps > few:
+				t.Errorf("%s: %d steps were computed for nobody", name, steps)
+			case !over && steps < uint(len(text)/2):
+				t.Errorf("%s: %d steps for %d bytes: the pattern proves nothing", name, steps, len(text))
+			}
+		}
+	}
+}
+
+// TestEngineRefusesBeforeItCompiles: what a pattern that is too large would compile
+// to is not built first.
+func TestEngineRefusesBeforeItCompiles(t *testing.T) {
+	for _, pattern := range []string{
+		strings.Repeat("x{1000}", 140),
+		strings.Repeat("(?:x{1,20}){1,50}", 58),
+		strings.Repeat("(?:a|b{400,}){2}", 62),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := compileEngine(&Query{Pattern: pattern})
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), "instructions") {
+			t.Errorf("%.20q: %v", pattern, err)
+		}
+		// One instruction has 40 bytes.
+		if n := after.TotalAlloc - before.TotalAlloc; n > 40*2*maxProgram {
+			t.Errorf("%.20q: %d bytes were allocated to refuse it", pattern, n)
 		}
 	}
 }
