@@ -179,9 +179,9 @@ func (d *FS) SameDir(dir string) bool {
 	return fstat(fd, &own) == 0 && unix.Stat(dir, &other) == nil && own.Dev == other.Dev && own.Ino == other.Ino
 }
 
-// begin is what every operation on names starts with. It counts the caller in
-// on the root, who must end with d.root.done when err is nil.
-func (d *FS) begin(ctx context.Context, mutation bool, names ...provider.Path) (root int, err error) {
+// begin is what every operation on a name starts with. It counts the caller in on
+// the root, who must end with d.root.done when err is nil.
+func (d *FS) begin(ctx context.Context, mutation bool, name provider.Path) (root int, err error) {
 	if err := ctx.Err(); err != nil {
 		return -1, err
 	}
@@ -190,14 +190,13 @@ func (d *FS) begin(ctx context.Context, mutation bool, names ...provider.Path) (
 		return -1, fs.ErrClosed
 	}
 	if mutation && d.readOnly {
-		d.root.done()
-		return -1, unix.EROFS
+		err = unix.EROFS
+	} else {
+		err = d.checkName(root, name)
 	}
-	for _, name := range names {
-		if err := d.checkName(root, name); err != nil {
-			d.root.done()
-			return -1, err
-		}
+	if err != nil {
+		d.root.done()
+		return -1, err
 	}
 	return root, nil
 }

@@ -12,11 +12,14 @@ import (
 // directory is not replaced is part of the rename itself where the storage has
 // RENAME_NOREPLACE, and looked at before elsewhere.
 func (d *FS) Rename(ctx context.Context, oldname, newname provider.Path, opts provider.RenameOptions) error {
-	root, err := d.begin(ctx, true, oldname, newname)
+	root, err := d.begin(ctx, true, oldname)
 	if err != nil {
 		return err
 	}
 	defer d.root.done()
+	if err := d.checkName(root, newname); err != nil {
+		return err
+	}
 	if oldname.IsRoot() || newname.IsRoot() {
 		return unix.EBUSY
 	}
