@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/workspacefs/workspacefs/diskfs"
+	"github.com/workspacefs/workspacefs/namespace"
+	"github.com/workspacefs/workspacefs/policyfs"
 	"github.com/workspacefs/workspacefs/provider"
 	"golang.org/x/sys/unix"
 )
@@ -101,11 +103,14 @@ var countedOps = []counted{
 	{"rename-NotDir-across", "openat2 openat2 newfstatat renameat2 close close", -1, func(t testing.TB, p provider.Provider) {
 		mustDo(t, p.Rename(background, path("d/sub/made"), path("d/other/made"), provider.RenameOptions{NotDir: true}))
 	}},
+	{"rename-across", "openat2 openat2 renameat2 close close", -1, func(t testing.TB, p provider.Provider) {
+		mustDo(t, p.Rename(background, path("d/other/made"), path("d/sub/made"), provider.RenameOptions{}))
+	}},
 	{"chmod", "openat2 fstat fchmodat2 close", 0, func(t testing.TB, p provider.Provider) {
 		mustDo(t, p.Chmod(background, deepFile, 0o644))
 	}},
 	{"remove", "openat2 unlinkat close", -1, func(t testing.TB, p provider.Provider) {
-		mustDo(t, p.Remove(background, path("d/other/made")))
+		mustDo(t, p.Remove(background, path("d/sub/made")))
 	}},
 	{"remove-directory", "openat2 unlinkat unlinkat close", -1, func(t testing.TB, p provider.Provider) {
 		mustDo(t, p.Remove(background, path("d/sub/new")))
@@ -118,6 +123,91 @@ var countedOps = []counted{
 		mustDo(t, p.Rename(background, deepFile, path("d/sub/g"), provider.RenameOptions{}))
 		mustDo(t, p.Rename(background, path("d/sub/g"), deepFile, provider.RenameOptions{}))
 	}},
+}
+
+// stackOps are the same through policyfs and its policy, which add no system call,
+// and no allocation but the open file's.
+var stackOps = []stackOp{
+	{"stack: open+close", "openat2 fstat close", 2, func(t testing.TB, f *policyfs.FS) {
+		file, err := f.Open("/workspace/d/sub/f")
+		mustDo(t, err)
+		mustDo(t, file.Close())
+	}},
+	{"stack: open+read+close", "openat2 fstat pread64 close", 2, func(t testing.TB, f *policyfs.FS) {
+		file, err := f.Open("/workspace/d/sub/f")
+		mustDo(t, err)
+		_, err = file.Read(readBuf)
+		mustDo(t, err)
+		mustDo(t, file.Close())
+	}},
+	{"stack: stat", "openat2 fstat close", 1, func(t testing.TB, f *policyfs.FS) {
+		_, err := f.Stat("/workspace/d/sub/f")
+		mustDo(t, err)
+	}},
+	{"stack: stat-depth-1", "newfstatat", 1, func(t testing.TB, f *policyfs.FS) {
+		_, err := f.Stat("/workspace/top")
+		mustDo(t, err)
+	}},
+	{"stack: ReadFile", "openat2 fstat pread64 close", 1, func(t testing.TB, f *policyfs.FS) {
+		_, _, err := f.ReadFile("/workspace/d/sub/f")
+		mustDo(t, err)
+	}},
+	{"stack: list", "openat2 getdents64 getdents64 close", -1, func(t testing.TB, f *policyfs.FS) {
+		file, err := f.Open("/workspace/d/sub/")
+		mustDo(t, err)
+		_, err = file.Readdirnames(-1)
+		mustDo(t, err)
+		mustDo(t, file.Close())
+	}},
+	{"stack: create+write+close", "openat2 fstat pwrite64 close", -1, func(t testing.TB, f *policyfs.FS) {
+		file, err := f.Create("/workspace/d/sub/made")
+		mustDo(t, err)
+		_, err = file.Write(readBuf)
+		mustDo(t, err)
+		mustDo(t, file.Close())
+	}},
+	{"stack: rename", "openat2 newfstatat renameat2 close", -1, func(t testing.TB, f *policyfs.FS) {
+		mustDo(t, f.Rename("/workspace/d/sub/made", "/workspace/d/sub/made2"))
+	}},
+	{"stack: rename-across", "openat2 openat2 newfstatat renameat2 close close", -1, func(t testing.TB, f *policyfs.FS) {
+		mustDo(t, f.Rename("/workspace/d/sub/made2", "/workspace/d/other/made"))
+	}},
+	{"stack: remove", "openat2 unlinkat close", -1, func(t testing.TB, f *policyfs.FS) {
+		mustDo(t, f.Remove("/workspace/d/other/made"))
+	}},
+	{"stack: mkdir", "openat2 mkdirat close", -1, func(t testing.TB, f *policyfs.FS) {
+		mustDo(t, f.Mkdir("/workspace/d/sub/new", 0o755))
+	}},
+	{"stack: remove-directory", "openat2 unlinkat unlinkat close", -1, func(t testing.TB, f *policyfs.FS) {
+		mustDo(t, f.Remove("/workspace/d/sub/new"))
+	}},
+	{"stack: mkdir+remove", "openat2 mkdirat close openat2 unlinkat unlinkat close", 0, func(t testing.TB, f *policyfs.FS) {
+		mustDo(t, f.Mkdir("/workspace/d/sub/new", 0o755))
+		mustDo(t, f.Remove("/workspace/d/sub/new"))
+	}},
+	{"stack: rename-there-and-back", "openat2 newfstatat renameat2 close openat2 newfstatat renameat2 close", 0, func(t testing.TB, f *policyfs.FS) {
+		mustDo(t, f.Rename("/workspace/d/sub/f", "/workspace/d/sub/g"))
+		mustDo(t, f.Rename("/workspace/d/sub/g", "/workspace/d/sub/f"))
+	}},
+}
+
+// stackOp is counted through the whole stack.
+type stackOp struct {
+	name   string
+	calls  string
+	allocs float64
+	do     func(t testing.TB, f *policyfs.FS)
+}
+
+// stackOn is the face over p, under a policy with rules to look at.
+func stackOn(t testing.TB, p provider.Provider) *policyfs.FS {
+	t.Helper()
+	policy, err := policyfs.Compile(policyfs.Spec{
+		AllowRead: []string{"/"}, AllowWrite: []string{"/"},
+		DenyRead: []string{"private/keys"}, DenyWrite: []string{"generated", "d/sub/locked"}, DenyWriteComponent: []string{"node_modules"},
+	})
+	mustDo(t, err)
+	return policyfs.New(namespace.Workspace(p), policyfs.Options{Policy: policy})
 }
 
 func countedTree(t testing.TB) string {
@@ -140,6 +230,16 @@ func TestAllocations(t *testing.T) {
 			continue
 		}
 		if got := testing.AllocsPerRun(50, func() { c.do(t, p) }); got > c.allocs {
+			t.Errorf("%s: %v allocations, want %v", c.name, got, c.allocs)
+		}
+	}
+	f := stackOn(t, p)
+	for _, c := range stackOps {
+		if c.allocs < 0 {
+			c.do(t, f)
+			continue
+		}
+		if got := testing.AllocsPerRun(50, func() { c.do(t, f) }); got > c.allocs {
 			t.Errorf("%s: %v allocations, want %v", c.name, got, c.allocs)
 		}
 	}
@@ -207,6 +307,12 @@ func TestTraced(t *testing.T) {
 		c.do(t, p)
 		mark("end")
 	}
+	f := stackOn(t, p)
+	for _, c := range stackOps {
+		mark(c.name)
+		c.do(t, f)
+		mark("end")
+	}
 }
 
 // sameCalls gives calls one name on all architectures; older straces do not
@@ -243,11 +349,15 @@ func TestSystemCalls(t *testing.T) {
 			got[current] = append(got[current], m[2])
 		}
 	}
-	for _, c := range countedOps {
-		calls := strings.Join(got[c.name], " ")
-		calls = sameCalls.Replace(calls)
-		if calls != c.calls {
-			t.Errorf("%s: %s\nwant: %s", c.name, calls, c.calls)
+	expect := func(name, want string) {
+		if calls := sameCalls.Replace(strings.Join(got[name], " ")); calls != want {
+			t.Errorf("%s: %s\nwant: %s", name, calls, want)
 		}
+	}
+	for _, c := range countedOps {
+		expect(c.name, c.calls)
+	}
+	for _, c := range stackOps {
+		expect(c.name, c.calls)
 	}
 }
