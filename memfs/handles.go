@@ -77,12 +77,17 @@ func (m *FS) enter(n *inode, at *location, flags int64, r *recall) *handles {
 func (m *FS) enterFirst(n *inode, at *location, flags int64, r *recall) *handles {
 	m.openMu.Lock()
 	defer m.openMu.Unlock()
+	if n.owner != m.owner {
+		// Before anything is stored: in an inode that is shared, another FS would
+		// find it, which has an openMu of its own.
+		return nil
+	}
 	h := n.open.Load()
 	if h == nil {
 		h = &handles{m: m, n: n}
 		h.state.Store(shut)
 		n.open.Store(h)
-		if r != nil && (!r.holds() || n.owner != m.owner) {
+		if r != nil && !r.holds() {
 			n.open.Store(nil)
 			return nil
 		}

@@ -98,6 +98,60 @@ func TestRecallIsAskedAgain(t *testing.T) {
 	}
 }
 
+// TestSharedInodeBearsNoRecord: an inode that is shared with a clone has no record of
+// handles, not for a moment, and what an FS might find there it leaves alone: the
+// clone has an openMu of its own, so one would take the other's record for its own,
+// and open for writing what never changes.
+func TestSharedInodeBearsNoRecord(t *testing.T) {
+	ctx := t.Context()
+	name := provider.MustPath("f")
+	opts := provider.OpenOptions{Read: true, Write: true}
+	m := New(Options{})
+	m.unremembered.Store(1 << 20)
+	if err := provider.WriteFile(ctx, m, name, []byte("old"), 0); err != nil {
+		t.Fatal(err)
+	}
+	clone := m.Clone()
+	for range 3 {
+		if _, err := m.Stat(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := m.recall("f")
+	if r.e == nil {
+		t.Fatal("the path is not remembered")
+	}
+	n := r.e.n
+
+	var done atomic.Bool
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		for !done.Load() {
+			if n.open.Load() != nil {
+				t.Error("a shared inode has a record")
+				return
+			}
+		}
+	})
+	for range 200_000 {
+		if m.openRecalled(r, "f", opts) != nil {
+			t.Fatal("a shared inode was opened")
+		}
+	}
+	done.Store(true)
+	watcher.Wait()
+
+	others := &handles{m: clone, n: n}
+	others.state.Store(shut)
+	n.open.Store(others)
+	if m.openRecalled(r, "f", opts) != nil {
+		t.Error("a shared inode was opened by the record of another FS")
+	}
+	if n.open.Load() != others || others.state.Load() != shut {
+		t.Error("the record of another FS was changed")
+	}
+}
+
 // TestOpenWhileTaken: an inode that is opened just when its name has been forgotten,
 // and before whoever takes it away has looked for handles, stays closed, and what it
 // retains is released once.
