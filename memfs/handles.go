@@ -9,10 +9,10 @@ type handles struct {
 	m     *FS
 	n     *inode
 	state atomic.Int64 // how many handles there are, and the flags below
-	// at is where a file is; a directory says so itself. FS.mu guards it, except
-	// while the record is being made.
-	at         *location
-	prev, next *handles // guarded by FS.openMu
+
+	// FS.openMu guards the rest.
+	at         *location // of a file: where it is; a directory says so itself
+	prev, next *handles
 }
 
 // The flags of handles.state, above the count. Only shut is set without a look at
