@@ -61,15 +61,15 @@ func (f *FS) open(name string, flag int, perm fs.FileMode) (*File, error) {
 
 // openNeeds translates the flags into what they ask of the policy.
 func openNeeds(o provider.OpenOptions) needs {
+	mutates := o.Mutates() || o.Exclusive
+	if o.Read && !mutates { // as most opens are
+		return needs{ops: [3]Op{OpRead}, instead: OpList}
+	}
 	var n needs
 	i := 0
 	add := func(op Op) { n.ops[i] = op; i++ }
-	mutates := o.Mutates() || o.Exclusive
 	if o.Read {
 		add(OpRead)
-		if !mutates {
-			n.instead = OpList
-		}
 	}
 	exclusive := o.Create && o.Exclusive
 	if o.Create {
