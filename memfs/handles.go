@@ -149,12 +149,13 @@ func (m *FS) settle(h *handles) {
 	}
 }
 
-// retire shuts the record for good if it has no handles, and reports whether. The
-// caller holds openMu.
+// retire shuts the record for good if it has no handles, and reports whether. That
+// of a removed inode is left to settle, for which its last handle may be waiting.
+// The caller holds openMu.
 func (m *FS) retire(h *handles) bool {
 	for {
 		s := h.state.Load()
-		if s&countMask != 0 {
+		if s&(countMask|removed) != 0 {
 			return false
 		}
 		if h.state.CompareAndSwap(s, s|shut) {

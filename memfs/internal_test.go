@@ -214,6 +214,45 @@ func TestHandlesState(t *testing.T) {
 	}
 }
 
+// TestRemovedIsReleasedOnce: what a removed file retains is released by its last
+// handle, whoever takes openMu between the end of that and its release.
+func TestRemovedIsReleasedOnce(t *testing.T) {
+	ctx := t.Context()
+	name := provider.MustPath("f")
+	for what, between := range map[string]func(m *FS, h *handles){
+		"nobody": func(*FS, *handles) {},
+		"reap":   func(m *FS, _ *handles) { m.reap() },
+		"retire": func(m *FS, h *handles) {
+			if m.retire(h) {
+				t.Error("retired before it was released")
+			}
+		},
+		"settle": func(m *FS, h *handles) { m.settle(h) },
+	} {
+		m := New(Options{})
+		if err := provider.WriteFile(ctx, m, name, []byte("old"), 0); err != nil {
+			t.Fatal(err)
+		}
+		f, err := m.Open(ctx, name, provider.OpenOptions{Read: true, Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Remove(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+		h := f.(*file).h
+		h.state.Add(-1) // as leave begins
+		m.openMu.Lock()
+		between(m, h)
+		m.settle(h) // and as it ends
+		m.openMu.Unlock()
+		if u := m.Usage(); u != (Usage{}) {
+			t.Errorf("%s: an empty tree is charged %+v", what, u)
+		}
+		checkTree(t, m)
+	}
+}
+
 // TestHandlesAreListedUnderLock: while somebody else changes the list of open
 // inodes, who removes one waits.
 func TestHandlesAreListedUnderLock(t *testing.T) {
