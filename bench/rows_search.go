@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/afero"
 
@@ -30,12 +31,14 @@ func rowsSearch() []row {
 	for i, q := range searches {
 		rows = append(rows, rgRow(fmt.Sprintf("D3.%d", i+1), "grep 3 files of 200 MB: "+q.what, 1.7, q, largeFiles))
 	}
+	walkDir := func(dir string) (int, error) {
+		n := 0
+		err := filepath.WalkDir(dir, func(_ string, _ fs.DirEntry, err error) error { n++; return err })
+		return n - 1, err
+	}
 	return append(rows, naiveRow(), memGrepRow(), policyRow(),
-		walkRow("E1", "walk 100,000 files, filtered", "filepath.WalkDir", 0.55, func(dir string) (int, error) {
-			n := 0
-			err := filepath.WalkDir(dir, func(_ string, _ fs.DirEntry, err error) error { n++; return err })
-			return n - 1, err
-		}),
+		walkRow("E1", "walk 100,000 files, filtered", "filepath.WalkDir", 0.55, walkDir),
+		onOneProcessor(walkRow("E1.1", "walk 100,000 files, filtered, on one processor", "filepath.WalkDir", 0.8, walkDir)),
 		walkRow("E2", "walk 100,000 files, filtered", "afero.Walk of afero.OsFs", 0.3, func(dir string) (int, error) {
 			n := 0
 			err := afero.Walk(afero.NewOsFs(), dir, func(_ string, _ fs.FileInfo, err error) error { n++; return err })
@@ -322,4 +325,25 @@ func walkRow(id, what, peer string, goal float64, walk func(dir string) (int, er
 			runtime.GC()
 			return repeat(ours), repeat(theirs), release, nil
 		}}
+}
+
+// onOneProcessor gives both sides of a row one processor. How many goroutines a
+// walk takes follows from that, and nothing else selects it.
+func onOneProcessor(r row) row {
+	limited := func(s side) side {
+		return func(n int) (time.Duration, error) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			return s(n)
+		}
+	}
+	prepare := r.Prepare
+	r.Cores = 1
+	r.Prepare = func(dir string) (side, side, func(), error) {
+		ours, peer, release, err := prepare(dir)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return limited(ours), limited(peer), release, nil
+	}
+	return r
 }
