@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strconv"
 	"sync"
 	"unicode/utf8"
 
@@ -187,15 +188,42 @@ func decodeLine(line []byte) (jsonrpc.Message, *lineError) {
 		return nil, &lineError{code: jsonrpc.CodeInvalidRequest, text: "invalid request: a message is a JSON object"}
 	}
 	m, err := jsonrpc.DecodeMessage(line)
-	switch {
-	case err == nil:
-		return m, nil
-	case envelope.Method == nil && (envelope.Result != nil || envelope.Error != nil):
+	text := "invalid request: not a JSON-RPC 2.0 message"
+	if err == nil {
+		if keepsID(m, envelope.ID) {
+			return m, nil
+		}
+		text = "invalid request: an id is a string or an integer of at most 53 bits"
+	}
+	if envelope.Method == nil && (envelope.Result != nil || envelope.Error != nil) {
 		return nil, nil
 	}
-	refused := &lineError{code: jsonrpc.CodeInvalidRequest, text: "invalid request: not a JSON-RPC 2.0 message"}
+	refused := &lineError{code: jsonrpc.CodeInvalidRequest, text: text}
 	if id := envelope.ID; len(id) > 0 && (id[0] == '"' || id[0] == '-' || '0' <= id[0] && id[0] <= '9') {
 		refused.id = id
 	}
 	return nil, refused
 }
+
+// keepsID reports whether the decoder left m the id that the line says. It turns
+// numbers into integers by way of float64, and so the answer to 1.5 would be one to
+// 1, which may be another request; and null, which no request may have, into none.
+func keepsID(m jsonrpc.Message, id json.RawMessage) bool {
+	var decoded jsonrpc.ID
+	switch m := m.(type) {
+	case *jsonrpc.Request:
+		decoded = m.ID
+	case *jsonrpc.Response:
+		decoded = m.ID
+	}
+	switch n := decoded.Raw().(type) {
+	case nil:
+		return id == nil
+	case int64:
+		return string(id) == strconv.FormatInt(n, 10) && -maxID <= n && n <= maxID
+	}
+	return true
+}
+
+// maxID is the last of the integers that float64 tells from their neighbours.
+const maxID = 1<<53 - 1
