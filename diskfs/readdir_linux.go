@@ -227,8 +227,10 @@ type chunk struct {
 // info returns room for an info.
 func (c *chunk) info() *info {
 	c.once.Do(func() { c.infos = make([]info, len(c.entries)) })
-	if i := c.used.Add(1) - 1; 0 <= i && int(i) < len(c.infos) {
-		return &c.infos[i]
+	if int(c.used.Load()) < len(c.infos) { // it must not count until it is negative, and zero again
+		if i := int(c.used.Add(1)) - 1; i < len(c.infos) {
+			return &c.infos[i]
+		}
 	}
 	return new(info) // of an entry that is asked again
 }

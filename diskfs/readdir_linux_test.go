@@ -57,3 +57,16 @@ func TestDirents(t *testing.T) {
 		}
 	}
 }
+
+// TestChunkInfo: each room of a chunk is given out once, however often its entries
+// are asked.
+func TestChunkInfo(t *testing.T) {
+	c := &chunk{entries: make([]dirEntry, 2)}
+	seen := map[*info]bool{}
+	for range 4 {
+		seen[c.info()] = true
+	}
+	if len(seen) != 4 || c.used.Load() != 2 {
+		t.Errorf("%d infos of 4 calls, %d given out of 2", len(seen), c.used.Load())
+	}
+}

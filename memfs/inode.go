@@ -18,7 +18,8 @@ import (
 // changes. An inode with open handles always is its FS's own, and so are all
 // directories above an inode that is.
 type inode struct {
-	// owner is guarded by FS.mu; while n.open is set, also by FS.openMu and mu.
+	// owner changes under FS.mu and FS.openMu, and while open is set under mu too:
+	// to read it, any one of them is enough.
 	owner *owner
 
 	// mu guards content, and writing the attributes.

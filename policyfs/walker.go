@@ -20,8 +20,11 @@ const (
 	// maxAhead is how many entries the walker lists ahead of the caller. It
 	// bounds its memory in trees of any size.
 	maxAhead = 16 << 10
-	// maxSpare is how many lists of items are kept to be used again.
-	maxSpare = 16
+	// maxSpare is how many lists of items are kept to be used again, and
+	// maxSpareItems how long one may be: all together hold no more than is listed
+	// ahead.
+	maxSpare      = 16
+	maxSpareItems = maxAhead / maxSpare
 	// maxPrefetchers is how many goroutines list ahead, at most.
 	maxPrefetchers = 3
 )
@@ -291,7 +294,7 @@ func (w *walker) read(d *walkDir, s *listScratch) ([]walkItem, error) {
 
 // recycle takes the items of a directory that was visited.
 func (w *walker) recycle(items []walkItem) {
-	if cap(items) <= maxScratch {
+	if cap(items) <= maxSpareItems {
 		select {
 		case w.spare <- items[:0]:
 		default:

@@ -64,3 +64,24 @@ func BenchmarkSortListing(b *testing.B) {
 		}
 	})
 }
+
+// TestWalkerSpare: a walk keeps lists of items for the next directories, no more and
+// no longer ones than it may list ahead, and takes none that is much too long.
+func TestWalkerSpare(t *testing.T) {
+	w := &walker{spare: make(chan []walkItem, maxSpare)}
+	w.recycle(make([]walkItem, maxSpareItems+1))
+	if len(w.spare) != 0 {
+		t.Error("kept a list that is too long")
+	}
+	for range maxSpare + 1 {
+		w.recycle(make([]walkItem, 8, maxSpareItems))
+	}
+	if len(w.spare) != maxSpare {
+		t.Errorf("kept %d lists, want %d", len(w.spare), maxSpare)
+	}
+	for n, want := range map[int]int{maxSpareItems: maxSpareItems, maxSpareItems/4 - 1: maxSpareItems/4 - 1, maxSpareItems + 1: maxSpareItems + 1} {
+		if items := w.room(n); len(items) != 0 || cap(items) != want {
+			t.Errorf("room for %d: %d of %d, want %d", n, len(items), cap(items), want)
+		}
+	}
+}

@@ -206,12 +206,17 @@ type EntryRemover interface {
 // EntryReader is an optional interface of a directory [File]: it lists in fewer
 // allocations than ReadDir and the entries' Info, with the same results.
 //
-// ReadEntries calls visit with the name and the type of every entry that
-// ReadDir(max) returns, in any order, and returns its error; some entries may have
-// been visited then. visit must not call the File.
+// ReadEntries calls visit, on the goroutine of its caller, with the name and the
+// type of every entry that ReadDir(max) returns, in any order, and returns its
+// error; some entries may have been visited then. visit may keep the name and must
+// not call the File.
 //
-// StatEntry makes info describe the entry elem as it is now, as its Info would.
-// elem is as for [EntryRemover]; info is changed only when there is no error.
+// StatEntry makes info describe the entry elem as it is now, as its Info would; in
+// the place of a name that is gone it is fs.ErrNotExist. elem is as for
+// [EntryRemover]; info is changed only when there is no error. Like all of a File it
+// is safe for concurrent use: several goroutines describe one listing.
+//
+// Both are fs.ErrClosed after Close, and syscall.ENOTDIR on what is no directory.
 type EntryReader interface {
 	ReadEntries(max int, visit func(name string, typ fs.FileMode)) error
 	StatEntry(elem string, info *Info) error
