@@ -154,6 +154,10 @@ func (w *grepWorker) file() (err error) {
 	defer f.Close()
 	g := w.search
 	g.begin(f)
+	// Text that lies in memory already is copied as well. A view of it would be
+	// locked while lines are handed over, and a caller that writes to the file
+	// between two matches would wait for itself; or it would be shared, and the
+	// next write pay for the copy.
 	n, err := f.ReadAt(g.buf, 0)
 	limit := w.r.q.MaxFileBytes
 	switch {
