@@ -23,9 +23,10 @@ type file struct {
 	end int64
 
 	// mu guards the descriptor's own position, which only listings and appends
-	// use, and listed. It is taken before fs.lock.
+	// use, and what follows. It is taken before fs.lock.
 	mu     sync.Mutex
 	listed bool
+	tildes map[string]struct{} // the names of the last listing that look like short names; see hasListed
 }
 
 var (

@@ -86,6 +86,7 @@ func (f *file) ReadEntries(limit int, visit func(name string, typ fs.FileMode)) 
 		}
 	}
 	f.listed = true
+	clear(f.tildes)
 	buf := direntBufs.Get().(*[direntBuf]byte)
 	defer direntBufs.Put(buf)
 	for count := 0; ; {
@@ -137,6 +138,12 @@ func (f *file) visitEntries(fd int, buf []byte, limit int, count *int, visit fun
 			return provider.ErrTooMany
 		}
 		*count++
+		if f.fs.traits.aliases && mayBeAlias(name) {
+			if f.tildes == nil {
+				f.tildes = make(map[string]struct{})
+			}
+			f.tildes[name] = struct{}{}
+		}
 		visit(name, typeMode(uint32(typ)<<12))
 	}
 	return nil
@@ -149,10 +156,25 @@ func (f *file) StatEntry(elem string, info *provider.Info) error {
 		return fs.ErrClosed
 	}
 	defer f.desc.done()
-	if err := f.checkElem(fd, elem); err != nil {
-		return err
+	if !f.hasListed(elem) {
+		if err := f.checkElem(fd, elem); err != nil {
+			return err
+		}
 	}
 	return statEntry(fd, elem, info)
+}
+
+// hasListed reports whether the last listing had elem, which looks like a short name:
+// then it is none, and to look through the directory once more for each of many
+// such entries would take a time that is the square of their number.
+func (f *file) hasListed(elem string) bool {
+	if !f.fs.traits.aliases || !mayBeAlias(elem) {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.tildes[elem]
+	return ok
 }
 
 func statEntry(fd int, elem string, info *provider.Info) error {
