@@ -244,6 +244,26 @@ func TestShowsHost(t *testing.T) {
 	if err := os.Symlink("loop", in("loop")); err != nil {
 		t.Fatal(err)
 	}
+	// Without a table the identity of directories is left.
+	for name, want := range map[string]bool{
+		"app": true, "app/f": true, "app/sub/f": true, "app2/f": true, "app2/sub": true,
+		"sub2/f": false, "other/f": false, "safe/f": false, "": false,
+	} {
+		if got, err := n.shows(in(name), nil); err != nil || got != want {
+			t.Errorf("without a table, ShowsHost(%s) is %v, %v, want %v", name, got, err, want)
+		}
+	}
+	g, err := FromGrants(Portable, openMem, Grant{Dir: in("later"), Label: "later"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if err := os.Remove(in("later")); err != nil {
+		t.Fatal(err)
+	}
+	if shown, err := g.ShowsHost(in("safe/f")); shown || err != nil {
+		t.Errorf("of a directory that is gone: %v, %v", shown, err)
+	}
 	if _, err := n.ShowsHost(in("loop")); !errors.Is(err, syscall.ELOOP) || strings.Contains(err.Error(), top) {
 		t.Errorf("a loop: %v", err)
 	}

@@ -22,7 +22,17 @@ func (n *Namespace) ShowsHost(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for dir := w.at; ; dir = filepath.Dir(dir) {
+	table, err := readMountTable()
+	if err != nil {
+		return false, err
+	}
+	return n.shows(w.at, table)
+}
+
+// shows is ShowsHost of a path without links, with the table of mounts, which is
+// empty where a system has none.
+func (n *Namespace) shows(path string, table mountTable) (bool, error) {
+	for dir := path; ; dir = filepath.Dir(dir) {
 		info, err := os.Lstat(dir)
 		if err != nil {
 			return false, bareError(err)
@@ -34,11 +44,7 @@ func (n *Namespace) ShowsHost(path string) (bool, error) {
 			break
 		}
 	}
-	table, err := readMountTable()
-	if err != nil {
-		return false, err
-	}
-	at := table.locate(w.at)
+	at := table.locate(path)
 	for _, m := range n.mounts {
 		if m.hostDir == "" {
 			continue

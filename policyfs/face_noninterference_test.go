@@ -326,3 +326,30 @@ func TestWayAtOnePathOfTwo(t *testing.T) {
 		}
 	}
 }
+
+// TestWayAtTheShorthand: the same where one of the two paths is the shorthand that
+// the caller named.
+func TestWayAtTheShorthand(t *testing.T) {
+	m := tree{"way": "k", "open": "k"}.memory(t)
+	open := func(string, namespace.Access) (provider.Provider, error) { return m, nil }
+	ns, err := namespace.FromGrants(namespace.Portable, open, namespace.Grant{Dir: t.TempDir(), Label: "app", Kind: namespace.KindFolder, Access: namespace.ReadWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ns.Close()
+	for _, both := range []bool{false, true} {
+		spec := policyfs.Spec{AllowRead: []string{"/mnt/app", "/workspace/open", "/workspace/way/down"}}
+		if both {
+			spec.AllowRead = append(spec.AllowRead, "/workspace/way")
+		}
+		f := policyfs.New(ns, policyfs.Options{Policy: compile(t, spec)})
+		for name, want := range map[string]bool{
+			"/mnt/app/open": true, "/mnt/app/way": true, "/workspace/open": true, "/workspace/way": both,
+		} {
+			_, err := f.Stat(name)
+			if want && err != nil || !want && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("readable at both %v: Stat(%s): %v, want it to be there: %v", both, name, err, want)
+			}
+		}
+	}
+}

@@ -117,6 +117,26 @@ func TestUnspellable(t *testing.T) {
 	}
 }
 
+// TestUnspellableAtTwoPaths: what is denied at one of two paths is counted at neither.
+func TestUnspellableAtTwoPaths(t *testing.T) {
+	m := &oddNames{memfs.New(memfs.Options{}), []string{"a\\b", "sec\\ret"}}
+	ns, err := namespace.New(namespace.Mount{At: "/data", Provider: m}, namespace.Mount{At: "/mnt/same", Provider: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := policyfs.New(ns, policyfs.Options{Policy: compile(t, policyfs.Spec{AllowRead: []string{"/"}, DenyRead: []string{"/mnt/same/secret"}})})
+	for _, name := range []string{"/data", "/mnt/same"} {
+		d, err := f.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := d.(*policyfs.File).Unspellable(); err != nil || n != 1 {
+			t.Errorf("%s: %d, %v, want 1", name, n, err)
+		}
+		d.Close()
+	}
+}
+
 // readOps is somebody's own policy.
 type readOps struct{}
 
