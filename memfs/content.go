@@ -96,7 +96,7 @@ func (c *content) growth(off int64, n int) (bytes, count int64) {
 	}
 	for end := off + int64(n); off < end; {
 		i := off / chunkSize
-		stop := min(end, (i+1)*chunkSize)
+		stop := off + min(end-off, chunkSize-off%chunkSize) // not (i+1)*chunkSize, which the last chunk of all overflows
 		had := int64(len(c.chunk(i)))
 		if had == 0 {
 			count++

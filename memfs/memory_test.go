@@ -58,6 +58,16 @@ func TestHoles(t *testing.T) {
 	if _, _, err := f.Append([]byte("x")); err != syscall.EFBIG {
 		t.Errorf("append at the end of all: %v", err)
 	}
+	// In the last chunk that there can be, whose end is no int64.
+	const last = math.MaxInt64 - 256<<10 + 1
+	for _, off := range []int64{last - 2, last, math.MaxInt64 - 3} {
+		if n, err := f.WriteAt([]byte("end"), off); n != 3 || err != nil {
+			t.Errorf("write at %d: %d, %v", off, n, err)
+		}
+		if n, err := f.ReadAt(buf[:3], off); n != 3 || err != nil || string(buf[:3]) != "end" {
+			t.Errorf("read at %d: %q, %v", off, buf[:3], err)
+		}
+	}
 	must(t, f.Truncate(7*tib+5))
 	must(t, f.Truncate(7*tib+7))
 	if n, err := f.ReadAt(buf[:7], 7*tib); n != 7 || err != nil || string(buf[:7]) != "\x00\x00\x00fa\x00\x00" {
