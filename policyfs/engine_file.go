@@ -151,9 +151,11 @@ func (g *fileSearch) whole(text []byte) {
 	g.lines(text)
 }
 
-// done reports whether nothing more is wanted.
+// done reports whether nothing more is wanted: also when all matches wanted and their
+// context were found just at the end of what was read, since the line behind it may
+// have no end.
 func (g *fileSearch) done() bool {
-	return g.halted || g.stop.Load()
+	return g.halted || g.full() && g.trail == 0 || g.stop.Load()
 }
 
 // full reports whether the last match wanted has been found.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -378,6 +379,26 @@ func TestGrepLargeFile(t *testing.T) {
 		t.Errorf("with context: %d matches, want %d", got, len(want))
 	}
 	noLeak(t, c, before)
+}
+
+// TestGrepLargestFile: a file with a hole up to the largest size of all is searched,
+// in parts too.
+func TestGrepLargestFile(t *testing.T) {
+	old := runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
+	defer runtime.GOMAXPROCS(old)
+	m := memfs.New(memfs.Options{})
+	f, err := m.Open(t.Context(), provider.MustPath("hole"), provider.OpenOptions{Write: true, Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt([]byte(strings.Repeat("a line\n", 2000)+"a needle\n"), 0) // no NUL where it would be binary
+	if err := errors.Join(err, f.Truncate(math.MaxInt64), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	face := policyfs.New(namespace.Workspace(m), policyfs.Options{Policy: everything(t)})
+	if got, want := grepText(t, face, "/", policyfs.Query{Pattern: "needle", MaxMatches: 1, Skipped: func(n string, err error) { t.Errorf("skipped: %v", err) }}), ">hole:2001:3@14000 a needle"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // TestGrepManyMatches: the matches of a large file that has many are right, and stay

@@ -3,6 +3,7 @@ package policyfs
 import (
 	"errors"
 	"io"
+	"math"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -198,7 +199,9 @@ type filePart struct {
 // worker's place and, as far as grep.helpers allows, by others. It passes their
 // results on in order.
 func (w *grepWorker) parts(f provider.File, size int64) error {
-	count := int((size + partSize - 1) / partSize)
+	// The last part reaches to the end of the file, whatever that is: the size may be
+	// any number, that of a hole for instance.
+	count := int(min((size-1)/partSize+1, math.MaxInt32))
 	ahead := w.r.workers + 1
 	todo := make(chan *filePart, ahead)
 	var (
