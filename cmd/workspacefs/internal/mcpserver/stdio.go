@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -29,7 +31,12 @@ type lineTransport struct {
 
 // Connect implements [mcp.Transport]; it is called once.
 func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
-	c := &lineConn{lineTransport: t, messages: make(chan jsonrpc.Message), closed: make(chan struct{})}
+	c := &lineConn{
+		lineTransport: t,
+		messages:      make(chan jsonrpc.Message),
+		closed:        make(chan struct{}),
+		answered:      make(chan struct{}, 1),
+	}
 	go c.receive()
 	return c, nil
 }
@@ -38,6 +45,9 @@ type lineConn struct {
 	*lineTransport
 	messages chan jsonrpc.Message // closed at the end of the input, after err is set
 	err      error
+
+	calls    atomic.Int64  // requests read and not answered yet
+	answered chan struct{} // told when there are none any more
 
 	writing sync.Mutex // guards out, so that lines are whole
 
@@ -48,7 +58,13 @@ type lineConn struct {
 // SessionID implements [mcp.Connection]: there is one session.
 func (c *lineConn) SessionID() string { return "" }
 
-// Read returns the next message.
+// drainTime is how long the calls that a client made before it closed its end may
+// take from then on.
+const drainTime = 5 * time.Second
+
+// Read returns the next message. At the end of the input it waits for the calls
+// made before, up to drainTime: the server cancels what is under way when Read
+// says that there is no more, and who pipes requests in wants their answers.
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case <-ctx.Done():
@@ -57,9 +73,30 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		return nil, io.EOF
 	case m, ok := <-c.messages:
 		if !ok {
+			c.drain(ctx)
 			return nil, c.err
 		}
+		if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+			c.calls.Add(1)
+		}
 		return m, nil
+	}
+}
+
+// drain waits until all calls are answered, the time is over or c is closed.
+func (c *lineConn) drain(ctx context.Context) {
+	late := time.NewTimer(drainTime)
+	defer late.Stop()
+	for c.calls.Load() > 0 {
+		select {
+		case <-c.answered:
+		case <-late.C:
+			return
+		case <-c.closed:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -72,7 +109,14 @@ func (c *lineConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	return c.send(data)
+	err = c.send(data)
+	if _, ok := m.(*jsonrpc.Response); ok && c.calls.Add(-1) == 0 {
+		select {
+		case c.answered <- struct{}{}:
+		default: // told already
+		}
+	}
+	return err
 }
 
 func (c *lineConn) send(data []byte) error {

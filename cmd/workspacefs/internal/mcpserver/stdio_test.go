@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -168,3 +170,41 @@ func (endless) Read(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// Who pipes requests in and closes the pipe gets every answer, also of the calls
+// that were under way then.
+func TestStdioAnswersWhatCameBeforeTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 200 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%d", i)), bytes.Repeat([]byte("text\n"), 1000), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const calls = 20
+	var in strings.Builder
+	in.WriteString(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n")
+	in.WriteString(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
+	for i := range calls {
+		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"grep","arguments":{"pattern":"no such text"}}}`+"\n", i+1)
+	}
+	var out bytes.Buffer
+	err := serve(t, dir, setup.ReadOnly).ServeStdio(t.Context(), io.NopCloser(strings.NewReader(in.String())), nopWriteCloser{&out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(map[any]bool)
+	for line := range strings.Lines(out.String()) {
+		var a answer
+		if err := json.Unmarshal([]byte(line), &a); err != nil || a.Error != nil || a.Result == nil {
+			t.Errorf("%q: %v", line, err)
+		}
+		answered[a.ID] = true
+	}
+	if len(answered) != calls+1 {
+		t.Errorf("%d requests were answered, want %d", len(answered), calls+1)
+	}
+}
+
+type nopWriteCloser struct{ io.Writer }
+
+func (nopWriteCloser) Close() error { return nil }
