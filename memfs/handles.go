@@ -166,21 +166,17 @@ func (m *FS) retire(h *handles) bool {
 }
 
 // idle reports whether n has no handles, and sees to it that there will be none
-// before the caller, who holds mu for writing and has forgotten the name of n,
-// gives it back.
+// before the caller, who holds mu for writing and openMu and has forgotten the name
+// of n, gives mu back.
 func (m *FS) idle(n *inode) bool {
-	if n.open.Load() == nil {
-		return true
-	}
-	m.openMu.Lock()
-	defer m.openMu.Unlock()
 	h := n.open.Load()
 	return h == nil || m.retire(h)
 }
 
-// orphan makes an inode that is in no directory any more forget where it was. What
-// it retains is released now, or when its last handle is closed. The caller holds
-// mu for writing, and has forgotten the name.
+// orphan makes an inode that is in no directory any more forget where it was. It is
+// called once for an inode, by who took it out of its directory. What the inode
+// retains is released now, or when its last handle is closed. The caller holds mu
+// for writing, and has forgotten the name.
 func (m *FS) orphan(n *inode) {
 	if n.dir != nil && n.owner == m.owner {
 		n.dir.parent, n.dir.key = nil, ""
@@ -191,6 +187,11 @@ func (m *FS) orphan(n *inode) {
 	}
 	m.openMu.Lock()
 	defer m.openMu.Unlock()
+	m.orphanLocked(n)
+}
+
+// orphanLocked is orphan of a file, by a caller who holds openMu too.
+func (m *FS) orphanLocked(n *inode) {
 	h := n.open.Load()
 	for h != nil && !m.retire(h) {
 		if h.bequeath() {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/workspacefs/workspacefs/provider"
@@ -384,6 +385,37 @@ func TestMatchIsAskedAgain(t *testing.T) {
 		if err != nil || done != (what == "nothing") {
 			t.Errorf("%s: published %v, %v", what, done, err)
 		}
+	}
+}
+
+// TestNothingIsWrittenAfterTheMatch: a write through a handle comes before the
+// comparison of IfMatch, or after all of the replacement, its time and its charge
+// too.
+func TestNothingIsWrittenAfterTheMatch(t *testing.T) {
+	ctx, name := t.Context(), provider.MustPath("f")
+	var n *inode
+	asked, open := false, false
+	m := New(Options{Now: func() time.Time {
+		if n != nil {
+			asked = true
+			if n.mu.TryLock() {
+				open = true
+				n.mu.Unlock()
+			}
+		}
+		return time.Unix(1, 0)
+	}})
+	if err := provider.WriteFile(ctx, m, name, []byte("old"), 0); err != nil {
+		t.Fatal(err)
+	}
+	h, err := m.Open(ctx, name, provider.OpenOptions{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n = h.(*file).h.n
+	_, err = m.Replace(ctx, name, strings.NewReader("new"), provider.ReplaceOptions{If: provider.IfMatch(digestOf([]byte("old")))})
+	if err != nil || !asked || open {
+		t.Errorf("%v; the clock was asked: %v, while handles could write: %v", err, asked, open)
 	}
 }
 

@@ -61,6 +61,9 @@ func (s *linearState) copy() *linearState {
 	for _, o := range s.m.gone {
 		c.m.gone = append(c.m.gone, dup(o))
 	}
+	if c.h == nil {
+		dup(s.h) // it is nowhere in the tree
+	}
 	return c
 }
 
@@ -234,7 +237,8 @@ func linearize(calls []*call, s *linearState, steps *int) bool {
 		if *steps--; *steps < 0 {
 			return false
 		}
-		key := fmt.Sprint(done, s)
+		before := s.String()
+		key := fmt.Sprint(done, before)
 		if seen[key] {
 			return false
 		}
@@ -245,16 +249,27 @@ func linearize(calls []*call, s *linearState, steps *int) bool {
 				first = min(first, c.end)
 			}
 		}
+		type way struct {
+			done uint64
+			s    *linearState
+		}
+		var ways []way
 		for i, c := range calls {
 			if done&(1<<i) != 0 || c.start > first {
 				continue
 			}
 			next := s.copy()
-			if c.model(next) == c.result && try(done|1<<i, next) {
-				return true
+			if c.model(next) != c.result {
+				continue
 			}
+			if next.String() == before {
+				// It changed nothing and nothing has to come before it: in any
+				// order that explains the rest it may as well come first.
+				return try(done|1<<i, next)
+			}
+			ways = append(ways, way{done | 1<<i, next})
 		}
-		return false
+		return slices.ContainsFunc(ways, func(w way) bool { return try(w.done, w.s) })
 	}
 	return try(0, s)
 }

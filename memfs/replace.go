@@ -114,11 +114,17 @@ func (m *FS) publish(name provider.Path, c *content, opts provider.ReplaceOption
 			return false, err
 		}
 		m.forget(d, key) // before the comparison: nobody may see a write after it here
+		m.openMu.Lock()
+		defer m.openMu.Unlock()
 	}
 	if want, ok := opts.If.Match(); ok {
 		if old == nil {
 			return false, syscall.ENOENT
 		}
+		// Up to the end: what is written through a handle comes before the
+		// comparison or after all of this, in the limits and the times too.
+		old.mu.RLock()
+		defer old.mu.RUnlock()
 		if same, err := old.matches(want, seen); !same || err != nil {
 			return false, err
 		}
@@ -128,9 +134,8 @@ func (m *FS) publish(name provider.Path, c *content, opts provider.ReplaceOption
 
 // matches compares the content with want, or only looks whether it is still the
 // one that was seen to be right: then the answer may be false without an error.
+// The caller holds n.mu.
 func (n *inode) matches(want provider.Digest, seen *match) (bool, error) {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
 	if seen != nil {
 		return seen.n == n && seen.seq == n.seq.Load(), nil
 	}
@@ -141,7 +146,7 @@ func (n *inode) matches(want provider.Digest, seen *match) (bool, error) {
 }
 
 // put makes a file with the content c the entry of d under key, in the place of
-// old, which is forgotten already.
+// old, which is forgotten already; if there is one, the caller holds openMu.
 func (m *FS) put(d *dir, key string, old *inode, c *content, name provider.Path, opts provider.ReplaceOptions) error {
 	perm := opts.FileMode()
 	if old == nil {
@@ -170,7 +175,8 @@ func (m *FS) put(d *dir, key string, old *inode, c *content, name provider.Path,
 	return nil
 }
 
-// chargeReplace makes room for c in the place of old (nil for none), or changes nothing.
+// chargeReplace makes room for c in the place of old (nil for none), or changes
+// nothing. The caller is put.
 func (m *FS) chargeReplace(old *inode, c *content) error {
 	if m.opts.MaxFileBytes > 0 && c.bytes > m.opts.MaxFileBytes {
 		return provider.ErrQuota
@@ -189,7 +195,7 @@ func (m *FS) chargeReplace(old *inode, c *content) error {
 		return err
 	}
 	m.quota.files.Add(1)
-	m.orphan(old)
+	m.orphanLocked(old)
 	return nil
 }
 
