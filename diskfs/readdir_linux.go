@@ -166,7 +166,9 @@ func (f *file) StatEntry(elem string, info *provider.Info) error {
 
 // hasListed reports whether the last listing had elem, which looks like a short name:
 // then it is none, and to look through the directory once more for each of many
-// such entries would take a time that is the square of their number.
+// such entries would take a time that is the square of their number. Of an entry
+// removed since, the name may by now be short for another one, which is described
+// then, as by the Info of a listed entry.
 func (f *file) hasListed(elem string) bool {
 	if !f.fs.traits.aliases || !mayBeAlias(elem) {
 		return false

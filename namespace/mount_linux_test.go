@@ -241,6 +241,9 @@ func TestShowsHost(t *testing.T) {
 	if _, err := n.ShowsHost("relative"); err == nil {
 		t.Error("a relative path is answered")
 	}
+	if got, err := (*Namespace)(nil).ShowsHost(top); got || err != nil {
+		t.Errorf("no namespace shows %v, %v", got, err)
+	}
 	if err := os.Symlink("loop", in("loop")); err != nil {
 		t.Fatal(err)
 	}

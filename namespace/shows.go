@@ -18,6 +18,9 @@ import (
 // An error, without a host path, means that the answer is not known. path must
 // come from a trusted place.
 func (n *Namespace) ShowsHost(path string) (bool, error) {
+	if n == nil {
+		return false, nil // nothing is mounted
+	}
 	w, err := resolveHost(context.Background(), path)
 	if err != nil {
 		return false, err
