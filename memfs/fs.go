@@ -133,8 +133,8 @@ func (m *FS) Stat(ctx context.Context, name provider.Path) (fs.FileInfo, error) 
 		return nil, err
 	}
 	if r := m.recall(elems(name)); r.e != nil {
-		if a, ok := r.attr(); ok {
-			return a.info(r.e.key), nil
+		if info := r.info(); info != nil {
+			return info, nil
 		}
 	}
 	shard := m.mu.rlock()

@@ -149,7 +149,7 @@ func (n *inode) copyFor(o *owner, parent *dir, key string) *inode {
 
 // info returns the snapshot of an inode under a name, in the plain form that the
 // face hands on without copying.
-func (a attr) info(name string) fs.FileInfo {
+func (a attr) info(name string) *provider.Info {
 	return provider.NewInfo(name, a.size, a.mode, time.Unix(0, a.mtime))
 }
 

@@ -1,6 +1,9 @@
 package memfs
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"runtime"
 	"strconv"
 	"strings"
@@ -82,8 +85,8 @@ func TestRecallIsAskedAgain(t *testing.T) {
 			// open one stays this FS's own, and is not copied to be changed.
 			stays := what == "nothing" || what == "clone" || what == "copy after a clone" && handle == "open"
 			opens := stays && (what == "nothing" || handle == "open")
-			if _, ok := r.attr(); ok != stays {
-				t.Errorf("%s, handle %s: attributes hold: %v", what, handle, ok)
+			if told := r.info() != nil; told != stays {
+				t.Errorf("%s, handle %s: attributes hold: %v", what, handle, told)
 			}
 			if f := m.openRecalled(r, "f", opts); (f != nil) != opens {
 				t.Errorf("%s, handle %s: opened: %v", what, handle, f != nil)
@@ -384,6 +387,63 @@ func TestMatchIsAskedAgain(t *testing.T) {
 		done, err := m.publish(name, c, provider.ReplaceOptions{If: provider.IfMatch(want)}, seen)
 		if err != nil || done != (what == "nothing") {
 			t.Errorf("%s: published %v, %v", what, done, err)
+		}
+	}
+}
+
+// TestStatTellsTheSameAgain: while nothing changes, Stat of a remembered path makes
+// nothing; and what it told before stays as it was when something does.
+func TestStatTellsTheSameAgain(t *testing.T) {
+	ctx, name := t.Context(), provider.MustPath("d/f")
+	m := New(Options{})
+	m.unremembered.Store(1 << 20) // the path cache is there from the start
+	err := errors.Join(m.Mkdir(ctx, name.Parent(), 0o755), provider.WriteFile(ctx, m, name, []byte("text"), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := m.Open(ctx, name, provider.OpenOptions{Write: true, Append: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat := func() fs.FileInfo {
+		t.Helper()
+		info, err := m.Stat(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	for range 3 {
+		stat()
+	}
+	if n := testing.AllocsPerRun(100, func() { stat() }); n != 0 {
+		t.Errorf("%v allocations a Stat", n)
+	}
+	at := time.Unix(1234, 5678)
+	for what, change := range map[string]func() error{
+		"append":   func() error { _, _, err := h.Append([]byte("more")); return err },
+		"truncate": func() error { return h.Truncate(1) },
+		"chmod":    func() error { return m.Chmod(ctx, name, 0o600) },
+		"chtimes":  func() error { at = at.Add(time.Second); return m.Chtimes(ctx, name, at, at) },
+		"replace":  func() error { return provider.WriteFile(ctx, m, name, []byte("another text"), 0) },
+	} {
+		before := stat()
+		was := fmt.Sprint(before.Name(), before.Size(), before.Mode(), before.ModTime())
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		got := stat()
+		walked, err := m.findLocked(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := walked.attr()
+		walked.mu.RUnlock()
+		if got.Name() != "f" || got.Size() != want.size || got.Mode() != want.mode || got.ModTime().UnixNano() != want.mtime {
+			t.Errorf("after %s: %v, want %v", what, got, want)
+		}
+		if now := fmt.Sprint(before.Name(), before.Size(), before.Mode(), before.ModTime()); now != was {
+			t.Errorf("%s changed what was told before: %s to %s", what, was, now)
 		}
 	}
 }

@@ -2,8 +2,11 @@ package memfs
 
 import (
 	"hash/maphash"
+	"io/fs"
 	"strings"
 	"sync/atomic"
+
+	"github.com/workspacefs/workspacefs/provider"
 )
 
 const (
@@ -40,11 +43,19 @@ type cacheSlot struct {
 
 type cacheWay = atomic.Pointer[cachedPath]
 
-// cachedPath never changes.
+// cachedPath never changes, but for told.
 type cachedPath struct {
 	path string
 	location
-	n *inode
+	n    *inode
+	told atomic.Pointer[cachedInfo]
+}
+
+// cachedInfo is what Stat has told of a path. It never changes, so Stat gives the
+// same again while the attributes are these.
+type cachedInfo struct {
+	attr
+	info provider.Info
 }
 
 // slot returns where path belongs. m.paths is c.
@@ -87,10 +98,18 @@ func (m *FS) recall(path string) recall {
 // holds reports whether what was remembered still is.
 func (r recall) holds() bool { return r.way.Load() == r.e && r.m.paths.Load() == r.c }
 
-// attr returns the attributes of what is at the path, if that was remembered.
-func (r recall) attr() (a attr, ok bool) {
-	a = r.e.n.attr()
-	return a, r.holds()
+// info describes what is at the path, if that still holds; if not, it returns nil.
+func (r recall) info() fs.FileInfo {
+	a := r.e.n.attr()
+	if !r.holds() {
+		return nil
+	}
+	c := r.e.told.Load()
+	if c == nil || c.attr != a {
+		c = &cachedInfo{a, *a.info(r.e.key)}
+		r.e.told.Store(c)
+	}
+	return &c.info
 }
 
 // remember notes that path leads to n, which is in d under key, when path is
@@ -122,7 +141,7 @@ func (m *FS) remember(path string, d *dir, key string, n *inode) {
 	}
 	// The path of the caller may be a piece of something large.
 	path = strings.Clone(path)
-	way.Store(&cachedPath{path, location{d, path[len(path)-len(key):]}, n})
+	way.Store(&cachedPath{path: path, location: location{d, path[len(path)-len(key):]}, n: n})
 }
 
 // forget makes sure that what is in d under key is not remembered. The caller
