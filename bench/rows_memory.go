@@ -282,7 +282,7 @@ func inParallel(workers int, op func(worker, i int) error) func(n int) error {
 
 // parallelRow compares two goroutines that stat with one that does twice as much.
 func parallelRow() row {
-	const batch = 20_000 // a millisecond and more: to wake the second goroutine's thread takes a tenth of that
+	const batch = 200_000 // some milliseconds: to wake the second goroutine's thread takes a tenth of one
 	return row{ID: "B10", What: "memfs: stat by two goroutines", Peer: "by one, the same number", Goal: 1 / 1.6, Cores: 2,
 		Prepare: func(string) (side, side, func(), error) {
 			f, m := memory()
