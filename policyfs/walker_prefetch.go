@@ -3,9 +3,9 @@ package policyfs
 import "runtime"
 
 // prefetchers returns how many goroutines may list ahead of one walk: with the
-// consumer, as many as there are processors, and one even if there is only one,
-// because listing also waits for the storage.
-func prefetchers() int { return min(max(runtime.GOMAXPROCS(0)-1, 1), maxPrefetchers) }
+// consumer, as many as there are processors. On one processor there are none: to
+// take turns costs more than what is gained while the storage is waited for.
+func prefetchers() int { return min(runtime.GOMAXPROCS(0)-1, maxPrefetchers) }
 
 // await returns when d has been listed. It lists d itself unless somebody is at it.
 func (w *walker) await(d *walkDir) {
