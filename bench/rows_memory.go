@@ -269,7 +269,8 @@ func inParallel(workers int, op func(worker, i int) error) func(n int) error {
 		for w := range workers {
 			wg.Go(func() {
 				for i := range n {
-					if errs[w] = op(w, i); errs[w] != nil {
+					if err := op(w, i); err != nil { // not errs[w]: two of them share a cache line
+						errs[w] = err
 						return
 					}
 				}
