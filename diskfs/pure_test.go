@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -51,7 +52,10 @@ func TestRootEscapes(t *testing.T) {
 	}
 	defer root.Close()
 	if err := root.Symlink("..", "out"); err != nil {
-		t.Skip("no links here")
+		if runtime.GOOS == "linux" {
+			t.Fatal(err)
+		}
+		t.Skip("links cannot be made here: ", err)
 	}
 	if _, err := root.Open("out/x"); diskfs.Bare(err) != provider.ErrSymlink {
 		t.Errorf("os.Root says %q", err)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -66,7 +67,10 @@ func TestAliasesOfOneDirectory(t *testing.T) {
 	top := dirs(t, "a", "b")
 	link := filepath.Join(top, "link")
 	if err := os.Symlink(filepath.Join(top, "a"), link); err != nil {
-		t.Skip("no links here: ", err)
+		if runtime.GOOS != "windows" {
+			t.Fatal(err)
+		}
+		t.Skip("this account of Windows may not make links: ", err)
 	}
 	open := func(dir string) provider.Provider {
 		p, err := diskfs.Open(dir, diskfs.Options{NoSync: true})

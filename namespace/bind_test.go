@@ -20,7 +20,7 @@ var hostile = []string{
 
 func TestRenderHostileNames(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("names of other systems")
+		t.Skip("Windows lacks these names")
 	}
 	for i, name := range hostile {
 		top := dirs(t, name)

@@ -168,7 +168,7 @@ func FuzzFold(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string, at uint8, which uint16) {
 		if !utf8.ValidString(s) || len(s) > 255 {
-			t.Skip()
+			return
 		}
 		folded := foldElem(s)
 		same := func(what, other string) {

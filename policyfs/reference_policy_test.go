@@ -376,7 +376,7 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, name, other string) {
 		spec, err := ParseSpec(strings.NewReader(text))
 		if err != nil || len(text) > 2000 || len(name) > 1000 {
-			t.Skip()
+			return
 		}
 		policy, err := Compile(spec)
 		if err != nil {
@@ -385,7 +385,7 @@ func FuzzCheck(f *testing.F) {
 		root := namespace.MustParse("/")
 		p, err := namespace.Parse(root, name)
 		if err != nil {
-			t.Skip()
+			return
 		}
 		q, err := namespace.Parse(root, other)
 		if err != nil {

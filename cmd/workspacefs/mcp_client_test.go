@@ -162,7 +162,7 @@ func at(lines []string, i int) string {
 // A client from another code base plays the same session over both transports.
 func TestMCPTranscript(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the recorded session has links and a FIFO")
+		t.Skip("the recorded session needs links, a FIFO and the error texts of Linux")
 	}
 	node := needNode(t)
 	script, err := os.ReadFile("testdata/mcpclient/session.json")
@@ -225,7 +225,7 @@ func checkAudit(t *testing.T, file string) {
 // Roots narrow what is granted and never widen it.
 func TestMCPRoots(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the recorded session names Unix paths")
+		t.Skip("the recorded session needs absolute paths of Unix, which Windows lacks")
 	}
 	node := needNode(t)
 	p, args := mcpTree(t)
