@@ -134,12 +134,8 @@ func diskRow(id, what string, goal float64, depth int, op fileOp) row {
 func readFileRow(id, what string, goal float64, digest bool) row {
 	return row{ID: id, What: what, Peer: "afero.OsFs", Goal: goal,
 		Prepare: func(dir string) (side, side, func(), error) {
-			name := deep(8)
-			f, release, err := disk(dir)
+			f, name, release, err := diskWithFile(dir)
 			if err != nil {
-				return nil, nil, nil, err
-			}
-			if err := plant(dir, name, 4096); err != nil {
 				return nil, nil, nil, err
 			}
 			io := f.IOFS()
@@ -179,11 +175,7 @@ func rootStat(r *os.Root, name string) error {
 func rootRow(id, what string, goal float64, peerOp func(*os.Root, string) error, op fileOp) row {
 	return row{ID: id, What: what, Peer: "os.Root", Goal: goal,
 		Prepare: func(dir string) (side, side, func(), error) {
-			name := deep(8)
-			if err := plant(dir, name, 4096); err != nil {
-				return nil, nil, nil, err
-			}
-			f, release, err := disk(dir)
+			f, name, release, err := diskWithFile(dir)
 			if err != nil {
 				return nil, nil, nil, err
 			}
@@ -202,11 +194,7 @@ func rootRow(id, what string, goal float64, peerOp func(*os.Root, string) error,
 func baseRow(id, what string, op fileOp) row {
 	return row{ID: id, What: what, Peer: "afero.BasePathFs",
 		Prepare: func(dir string) (side, side, func(), error) {
-			name := deep(8)
-			if err := plant(dir, name, 4096); err != nil {
-				return nil, nil, nil, err
-			}
-			f, release, err := disk(dir)
+			f, name, release, err := diskWithFile(dir)
 			if err != nil {
 				return nil, nil, nil, err
 			}

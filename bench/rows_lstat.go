@@ -91,11 +91,7 @@ const lstatPeerName = "Lstat of every element, then package os"
 func lstatRow(id, what string, goal float64, op fileOp) row {
 	return row{ID: id, What: what, Peer: lstatPeerName, Goal: goal,
 		Prepare: func(dir string) (side, side, func(), error) {
-			name := deep(8)
-			if err := plant(dir, name, 4096); err != nil {
-				return nil, nil, nil, err
-			}
-			f, release, err := disk(dir)
+			f, name, release, err := diskWithFile(dir)
 			if err != nil {
 				return nil, nil, nil, err
 			}

@@ -73,6 +73,14 @@ func goroot(string) (string, error) {
 	return filepath.Join(strings.TrimSpace(string(out)), "src"), err
 }
 
+// diskOfGoroot is the whole stack over the source of Go, which is at src.
+func diskOfGoroot(dir string) (f *policyfs.FS, src string, release func(), err error) {
+	if src, err = goroot(dir); err == nil {
+		f, release, err = disk(src)
+	}
+	return f, src, release, err
+}
+
 // manyFiles plants 100,000 small files.
 func manyFiles(dir string) (string, error) {
 	return dir, plantText(dir, 1000, 100, 700)
@@ -215,11 +223,7 @@ func naiveGrep(dir string, re *regexp.Regexp) (lines int, err error) {
 func naiveRow() row {
 	return row{ID: "D4", What: "grep GOROOT/src: rare literal", Peer: "filepath.WalkDir, bufio.Scanner, regexp", Goal: 0.2, Cores: 2,
 		Prepare: func(dir string) (side, side, func(), error) {
-			dir, err := goroot(dir)
-			if err != nil {
-				return nil, nil, nil, err
-			}
-			f, release, err := disk(dir)
+			f, dir, release, err := diskOfGoroot(dir)
 			if err != nil {
 				return nil, nil, nil, err
 			}
@@ -240,11 +244,7 @@ func naiveRow() row {
 func policyRow() row {
 	return row{ID: "D6", What: "grep GOROOT/src under 20 scopes", Peer: "under one scope", Goal: 1.05,
 		Prepare: func(dir string) (side, side, func(), error) {
-			dir, err := goroot(dir)
-			if err != nil {
-				return nil, nil, nil, err
-			}
-			f, release, err := disk(dir)
+			f, dir, release, err := diskOfGoroot(dir)
 			if err != nil {
 				return nil, nil, nil, err
 			}

@@ -49,6 +49,15 @@ func stackOn(p provider.Provider, policy policyfs.Policy) *policyfs.FS {
 // disk is the whole stack over a directory; release closes it.
 func disk(dir string) (f *policyfs.FS, release func(), err error) { return diskUnder(dir, policy20()) }
 
+// diskWithFile is disk over a directory with a file of 4 KiB at depth 8, called name.
+func diskWithFile(dir string) (f *policyfs.FS, name string, release func(), err error) {
+	name = deep(8)
+	if err = plant(dir, name, 4096); err == nil {
+		f, release, err = disk(dir)
+	}
+	return f, name, release, err
+}
+
 // diskUnder is disk under a policy.
 func diskUnder(dir string, policy policyfs.Policy) (f *policyfs.FS, release func(), err error) {
 	d, err := diskfs.Open(dir, diskfs.Options{})
