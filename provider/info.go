@@ -8,6 +8,10 @@ import (
 // Info is a plain fs.FileInfo. Providers are free to return their own; the face
 // hands this type to agents as it is, where it has to copy any other, because it
 // knows that nothing of the storage hangs on it.
+//
+// An Info that was handed out never changes and may be shared: memfs tells the same
+// one again while nothing changed. Nobody may assign to it, except whoever made the
+// variable, as for [EntryReader].
 type Info struct {
 	name  string
 	size  int64
