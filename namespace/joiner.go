@@ -15,7 +15,7 @@ type Joiner struct{ text strings.Builder }
 // Join is [Path.Join].
 func (j *Joiner) Join(dir Path, elem string) (Path, error) {
 	n := len(dir.s) + 1 + len(elem)
-	if dir.s == "" || strings.IndexByte(elem, '/') >= 0 || n > joinerChunk/4 {
+	if dir.s == "" || n > joinerChunk/4 {
 		return dir.Join(elem)
 	}
 	if n > j.text.Cap()-j.text.Len() {
@@ -26,9 +26,10 @@ func (j *Joiner) Join(dir Path, elem string) (Path, error) {
 	j.text.WriteString(dir.s)
 	j.text.WriteByte('/')
 	j.text.WriteString(elem)
-	p, ok := canonical(j.text.String()[begin:])
-	if !ok {
-		return Path{}, reason(dir, elem)
+	text := j.text.String()[begin:]
+	tree, err := dir.tree.Extend(text[len(rootText)+1:])
+	if err != nil || hasBidi(elem) {
+		return dir.Join(elem) // for the reason
 	}
-	return p, nil
+	return Path{text, tree}, nil
 }

@@ -191,13 +191,7 @@ func (p Path) Parent() Path {
 // ".", "..", with a slash, or refused by [ParsePath]) is [ErrPath], as is a
 // result over [MaxPath] bytes.
 func (p Path) Join(elem string) (Path, error) {
-	if strings.IndexByte(elem, '/') >= 0 {
-		return Path{}, pathError("element with a slash")
-	}
-	if elem == "." {
-		return Path{}, pathError(`element "."`)
-	}
-	q, err := ParsePath(elem)
+	q, err := Path{}.Extend(elem)
 	if err != nil || p.s == "" {
 		return q, err
 	}
@@ -205,6 +199,34 @@ func (p Path) Join(elem string) (Path, error) {
 		return Path{}, pathError(fmt.Sprintf("longer than %d bytes", MaxPath))
 	}
 	return Path{p.s + "/" + elem}, nil
+}
+
+// Extend is [Path.Join] for text that is joined already: it returns the Path with
+// that text, which must be the text of p, a slash and one element, and for the
+// root the element alone. What is no such text, and what Join refuses, is
+// [ErrPath]. It does not allocate unless it fails, and looks at the bytes of the
+// element only.
+func (p Path) Extend(text string) (Path, error) {
+	elem, n := text, len(p.s)
+	if n > 0 {
+		if len(text) <= n || text[n] != '/' || text[:n] != p.s {
+			return Path{}, pathError("not below the directory")
+		}
+		elem = text[n+1:]
+	}
+	if strings.IndexByte(elem, '/') >= 0 {
+		return Path{}, pathError("element with a slash")
+	}
+	if elem == "." {
+		return Path{}, pathError(`element "."`)
+	}
+	if _, err := ParsePath(elem); err != nil {
+		return Path{}, err
+	}
+	if len(text) > MaxPath {
+		return Path{}, pathError(fmt.Sprintf("longer than %d bytes", MaxPath))
+	}
+	return Path{text}, nil
 }
 
 // Elems yields the elements of p from the root down; none for the root.

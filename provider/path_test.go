@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -168,6 +169,24 @@ func TestPathJoin(t *testing.T) {
 		case tt.want != "" && (err != nil || p.String() != tt.want):
 			t.Errorf("%q.Join(%q) = %q, %v; want %q", tt.dir, tt.elem, p, err, tt.want)
 		}
+		text := tt.elem
+		if dir := provider.MustPath(tt.dir); !dir.IsRoot() {
+			text = dir.String() + "/" + tt.elem
+		}
+		if q, qerr := provider.MustPath(tt.dir).Extend(text); q != p || fmt.Sprint(qerr) != fmt.Sprint(err) {
+			t.Errorf("%.20q.Extend(%.40q) = %.40q, %v; Join says %.40q, %v", tt.dir, text, q, qerr, p, err)
+		}
+	}
+}
+
+// TestPathExtendBelow: text that does not begin with the directory is no text below
+// it, however well it is formed.
+func TestPathExtendBelow(t *testing.T) {
+	dir := provider.MustPath("a/b")
+	for _, text := range []string{"", "a", "a/b", "a/bc", "a/bc/d", "a/c/d", "x", "b", "A/b/c", "a/b0c", "/a/b/c", "a/b/", "a/b/c/d", "a/b//c", "."} {
+		if p, err := dir.Extend(text); !errors.Is(err, provider.ErrPath) || !p.IsRoot() {
+			t.Errorf("%q.Extend(%q) = %q, %v; want ErrPath", dir, text, p, err)
+		}
 	}
 }
 
@@ -204,6 +223,7 @@ func TestPathAllocations(t *testing.T) {
 		"Parent":    func() { _ = p.Parent() },
 		"Base":      func() { _ = p.Base() },
 		"Cut":       func() { dir.Cut(p) },
+		"Extend":    func() { dir.Extend("src/internal/caf\u00e9") },
 		"String":    func() { _ = p.String() },
 		"Elems": func() {
 			for range p.Elems() {
@@ -244,6 +264,9 @@ func FuzzParsePath(f *testing.F) {
 			next, err := rebuilt.Join(elem)
 			if err != nil {
 				t.Fatalf("%q.Join(%q): %v", rebuilt, elem, err)
+			}
+			if same, err := rebuilt.Extend(next.String()); same != next || err != nil {
+				t.Fatalf("%q.Extend(%q) = %q, %v", rebuilt, next, same, err)
 			}
 			if next.Parent() != rebuilt || next.Base() != elem || !rebuilt.Contains(next) || next.Contains(rebuilt) {
 				t.Fatalf("%q and %q disagree", rebuilt, next)
