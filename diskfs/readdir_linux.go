@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io/fs"
 	"iter"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 // direntBuf is the size of one read of a directory: about 2,000 entries.
 const direntBuf = 64 << 10
 
-// direntBufs lends the buffers; a listing holds one only while it reads.
+// direntBufs lends the buffers; a listing holds them only while it reads.
 var direntBufs = sync.Pool{New: func() any { return new([direntBuf]byte) }}
 
 // getdents reads entries at the descriptor's position. A removed directory has
@@ -53,11 +54,11 @@ func dirents(buf []byte) iter.Seq2[[]byte, uint8] {
 			buf = buf[reclen:]
 			// Records are as long as their name, its NUL and the padding to
 			// eight bytes need, so the NUL is among the last eight.
-			end := max(reclen-8, nameAt)
-			for end < reclen && rec[end] != 0 {
-				end++
+			last := binary.LittleEndian.Uint64(rec[reclen-8:])
+			if reclen-8 < nameAt { // what stands before the name is none of it
+				last |= 1<<(8*(nameAt-(reclen-8))) - 1
 			}
-			name := rec[nameAt:end]
+			name := rec[nameAt : reclen-8+firstZero(last)]
 			if len(name) <= 2 && (string(name) == "." || string(name) == "..") {
 				continue
 			}
@@ -66,6 +67,13 @@ func dirents(buf []byte) iter.Seq2[[]byte, uint8] {
 			}
 		}
 	}
+}
+
+// firstZero returns the place of the first byte of w that is zero, the lowest being
+// the first, and 8 when there is none.
+func firstZero(w uint64) int {
+	const ones = 0x0101010101010101
+	return bits.TrailingZeros64((w-ones)&^w&(0x80*ones)) / 8
 }
 
 // ReadEntries lists the directory; see [provider.EntryReader].
@@ -87,8 +95,9 @@ func (f *file) ReadEntries(limit int, visit func(name string, typ fs.FileMode)) 
 	}
 	f.listed = true
 	clear(f.tildes)
-	buf := direntBufs.Get().(*[direntBuf]byte)
+	buf, text := direntBufs.Get().(*[direntBuf]byte), direntBufs.Get().(*[direntBuf]byte)
 	defer direntBufs.Put(buf)
+	defer direntBufs.Put(text)
 	for count := 0; ; {
 		n, e := getdents(fd, buf[:])
 		if e != 0 {
@@ -97,25 +106,19 @@ func (f *file) ReadEntries(limit int, visit func(name string, typ fs.FileMode)) 
 		if n == 0 {
 			return nil
 		}
-		if err := f.visitEntries(fd, buf[:n], limit, &count, visit); err != nil {
+		if err := f.visitEntries(fd, buf[:n], text[:0], limit, &count, visit); err != nil {
 			return err
 		}
 	}
 }
 
 // visitEntries visits the entries that one read brought, and counts them. All
-// their names share one string.
-func (f *file) visitEntries(fd int, buf []byte, limit int, count *int, visit func(name string, typ fs.FileMode)) error {
-	size := 0
+// their names share one string, which is put together in text.
+func (f *file) visitEntries(fd int, buf, text []byte, limit int, count *int, visit func(name string, typ fs.FileMode)) error {
 	for name := range dirents(buf) {
-		size += len(name)
+		text = append(text, name...)
 	}
-	var text strings.Builder
-	text.Grow(size)
-	for name := range dirents(buf) {
-		text.Write(name)
-	}
-	names := text.String()
+	names := string(text)
 	for raw, typ := range dirents(buf) {
 		name := names[:len(raw)]
 		names = names[len(raw):]
