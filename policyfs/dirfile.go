@@ -239,7 +239,11 @@ func (f *File) list() (*dirStream, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir.entries = s.sort(make([]dirEntry, 0, len(found)), found)
+	order := s.sort(found)
+	dir.entries = make([]dirEntry, len(order))
+	for i, at := range order {
+		dir.entries[i] = found[at]
+	}
 	clear(found) // they hold on to the listing
 	return dir, nil
 }

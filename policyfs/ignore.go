@@ -2,7 +2,6 @@ package policyfs
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/workspacefs/workspacefs/namespace"
 	"github.com/workspacefs/workspacefs/provider"
@@ -84,8 +83,7 @@ func (f ignoreFilter) open(d *walkDir, scope any, entries []dirEntry) any {
 	if at, err := f.v.ns.Lookup(d.path); err == nil && at.Path == at.Mount {
 		in.rules = nil // another tree
 	}
-	_, found := slices.BinarySearchFunc(entries, ignoreName, func(e dirEntry, name string) int { return strings.Compare(e.name, name) })
-	if found {
+	if slices.ContainsFunc(entries, func(e dirEntry) bool { return e.name == ignoreName }) {
 		in.rules = f.v.readIgnore(d.path, in.rules)
 	}
 	in.next = f.next.open(d, in.next, entries)

@@ -33,8 +33,8 @@ const (
 // several goroutines at a time and must be a pure function.
 type walkFilter interface {
 	// open is called once for a directory that has been listed, before judge is
-	// called for its entries; scope is what judge returned for it as child. It
-	// returns what judge is given as scope.
+	// called for its entries, which are in no order here; scope is what judge
+	// returned for it as child. It returns what judge is given as scope.
 	open(d *walkDir, scope any, entries []dirEntry) any
 	// judge says whether an entry is wanted, and whether a directory is entered;
 	// scope belongs to the directory it is in, and child to the one it is.
@@ -263,22 +263,22 @@ func (w *walker) read(d *walkDir, s *listScratch) ([]walkItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := w.v.visible(s, d.path, f, min(max(minListing, w.limit), maxListing), nil)
+	entries, err := w.v.visible(s, d.path, f, min(max(minListing, w.limit), maxListing), nil)
 	f.Close()
 	if err != nil {
 		return nil, err
 	}
-	entries := s.sort(room(&s.sorted, len(found)), found)
 	if d.asked != (namespace.Path{}) {
 		entries = w.alsoAsked(d, entries)
 	}
 	scope := w.filter.open(d, d.scope, entries)
-	items := w.room(len(entries))
-	for i := range entries {
+	order := s.sort(entries)
+	items := w.room(len(order))
+	for i, at := range order {
 		if i%8 == 7 && w.stopped() { // a filter may take its time
 			return nil, w.ctx.Err()
 		}
-		e := &entries[i]
+		e := &entries[at]
 		keep, enter, child := w.filter.judge(d, scope, e)
 		if !keep && !enter {
 			continue

@@ -17,8 +17,9 @@ type entryKey struct {
 // listScratch is memory for making one listing after the other. The zero value is
 // ready to use.
 type listScratch struct {
-	found, sorted []dirEntry
-	keys, other   []entryKey
+	found       []dirEntry
+	keys, other []entryKey
+	order       []uint32
 }
 
 // maxScratch is how many entries are kept room for: after a large listing the
@@ -37,25 +38,27 @@ func room[T any](kept *[]T, n int) []T {
 	return (*kept)[:0]
 }
 
-// sort appends entries to dst, sorted by name. Of those with the same name, which
-// storage may say that changes while it is listed, it takes one.
-func (s *listScratch) sort(dst, entries []dirEntry) []dirEntry {
-	add := func(e *dirEntry) {
-		if n := len(dst); n == 0 || dst[n-1].name != e.name {
-			dst = append(dst, *e)
+// sort returns where in entries they are by name. Of those with the same name,
+// which storage may say that changes while it is listed, it takes one. The result
+// is part of s.
+func (s *listScratch) sort(entries []dirEntry) []uint32 {
+	order := room(&s.order, len(entries))
+	add := func(at uint32) {
+		if n := len(order); n == 0 || entries[order[n-1]].name != entries[at].name {
+			order = append(order, at)
 		}
 	}
 	switch up, down := ordered(entries); {
 	case up: // some storages list in order
 		for i := range entries {
-			add(&entries[i])
+			add(uint32(i))
 		}
-		return dst
+		return order
 	case down: // or the newest first
-		for i := len(entries) - 1; i >= 0; i-- {
-			add(&entries[i])
+		for i := range entries {
+			add(uint32(len(entries) - 1 - i))
 		}
-		return dst
+		return order
 	}
 	common := commonPrefix(entries)
 	keys, other := room(&s.keys, len(entries)), room(&s.other, len(entries))
@@ -73,11 +76,11 @@ func (s *listScratch) sort(dst, entries []dirEntry) []dirEntry {
 			slices.SortFunc(keys[:n], func(a, b entryKey) int { return strings.Compare(entries[a.at].name, entries[b.at].name) })
 		}
 		for _, k := range keys[:n] {
-			add(&entries[k.at])
+			add(k.at)
 		}
 		keys = keys[n:]
 	}
-	return dst
+	return order
 }
 
 // ordered reports whether entries are in order already, and whether in reverse.
