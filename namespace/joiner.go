@@ -1,6 +1,6 @@
 package namespace
 
-import "strings"
+import "unsafe"
 
 // joinerChunk is how many bytes of canonical text share one allocation. Whoever
 // keeps one Path keeps so much.
@@ -10,7 +10,10 @@ const joinerChunk = 1 << 10
 // texts share memory, which is what makes it cheaper than [Path.Join]; the Paths
 // are no others. The zero Joiner is ready to use. One goroutine may use it at a
 // time, and it must not be copied.
-type Joiner struct{ text strings.Builder }
+type Joiner struct {
+	chunk []byte // of length joinerChunk; what lies before used is never written again
+	used  int
+}
 
 // Join is [Path.Join].
 func (j *Joiner) Join(dir Path, elem string) (Path, error) {
@@ -18,18 +21,18 @@ func (j *Joiner) Join(dir Path, elem string) (Path, error) {
 	if dir.s == "" || n > joinerChunk/4 {
 		return dir.Join(elem)
 	}
-	if n > j.text.Cap()-j.text.Len() {
-		j.text.Reset() // what was written stays with its Paths
-		j.text.Grow(joinerChunk)
+	if n > len(j.chunk)-j.used {
+		j.chunk, j.used = make([]byte, joinerChunk), 0 // what was written stays with its Paths
 	}
-	begin := j.text.Len()
-	j.text.WriteString(dir.s)
-	j.text.WriteByte('/')
-	j.text.WriteString(elem)
-	text := j.text.String()[begin:]
+	b := j.chunk[j.used : j.used+n]
+	copy(b, dir.s)
+	b[len(dir.s)] = '/'
+	copy(b[len(dir.s)+1:], elem)
+	text := unsafe.String(&b[0], n)
 	tree, err := dir.tree.Extend(text[len(rootText)+1:])
 	if err != nil || hasBidi(elem) {
 		return dir.Join(elem) // for the reason
 	}
+	j.used += n
 	return Path{text, tree}, nil
 }

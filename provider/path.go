@@ -33,7 +33,7 @@ func ParsePath(s string) (Path, error) {
 	if s == "." {
 		return Path{}, nil
 	}
-	if ordinary(s) {
+	if ordinary(s, slashes) {
 		return Path{s}, nil
 	}
 	return parseBytes(s)
@@ -72,12 +72,16 @@ func parseBytes(s string) (Path, error) {
 	return Path{s}, nil
 }
 
+// slashes is all the bits that mark a slash for ordinary.
+const slashes = 0x8080808080808080
+
 // ordinary reports that s is a path of which nothing remains to be checked: at
 // most MaxElem bytes of printable ASCII without backslash, no slash at either end
 // or beside another, no element that begins with a dot. Most names are; false
-// means only that ParsePath has to look at each byte. It looks at eight at a time,
-// which is what makes checking a name cheaper than looking it up.
-func ordinary(s string) bool {
+// means only that parseBytes has to look at each byte. It looks at eight at a time,
+// which is what makes checking a name cheaper than looking it up. With slash 0
+// instead of slashes, no slash is ordinary.
+func ordinary(s string, slash uint64) bool {
 	const (
 		ones = 0x0101010101010101
 		high = 0x80 * ones
@@ -101,14 +105,14 @@ func ordinary(s string) bool {
 		}
 		// With no high bit set in w, adding never carries from byte to byte.
 		control := ^(w + 0x60*ones) | (w + ones) // under 0x20, or 0x7f
-		slash := ^((w ^ '/'*ones) + fill) & high
+		found := ^((w ^ '/'*ones) + fill) & high // slashes
 		dot := ^((w ^ '.'*ones) + fill)
 		backslash := ^((w ^ '\\'*ones) + fill)
-		after := slash<<8 | before // where the byte before is a slash
-		if (control|backslash|after&(slash|dot))&high != 0 {
+		after := found<<8 | before // where the byte before is a slash
+		if (control|backslash|after&(found|dot)|found&^slash)&high != 0 {
 			return false
 		}
-		before = slash >> 56
+		before = found >> 56
 		if i+8 == n {
 			return true
 		}
@@ -214,17 +218,18 @@ func (p Path) Extend(text string) (Path, error) {
 		}
 		elem = text[n+1:]
 	}
-	if strings.IndexByte(elem, '/') >= 0 {
+	switch {
+	case len(text) > MaxPath:
+		return Path{}, pathError(fmt.Sprintf("longer than %d bytes", MaxPath))
+	case ordinary(elem, 0):
+		return Path{text}, nil
+	case strings.IndexByte(elem, '/') >= 0:
 		return Path{}, pathError("element with a slash")
-	}
-	if elem == "." {
+	case elem == ".":
 		return Path{}, pathError(`element "."`)
 	}
-	if _, err := ParsePath(elem); err != nil {
+	if _, err := parseBytes(elem); err != nil {
 		return Path{}, err
-	}
-	if len(text) > MaxPath {
-		return Path{}, pathError(fmt.Sprintf("longer than %d bytes", MaxPath))
 	}
 	return Path{text}, nil
 }

@@ -18,7 +18,11 @@ func TestOrdinary(t *testing.T) {
 		for range r.IntN(4) {
 			b[r.IntN(len(b))] = chars[r.IntN(len(chars))]
 		}
-		if s := string(b); ordinary(s) {
+		s := string(b)
+		if one := ordinary(s, 0); one != (ordinary(s, slashes) && !strings.Contains(s, "/")) {
+			t.Fatalf("%q is one ordinary element: %v", s, one)
+		}
+		if ordinary(s, slashes) {
 			quick++
 			if _, err := parseBytes(s); err != nil {
 				t.Fatalf("%q passes the quick look: %v", s, err)
@@ -29,10 +33,10 @@ func TestOrdinary(t *testing.T) {
 		t.Errorf("only %d names passed the quick look", quick)
 	}
 	long := "aaaaaaaa/" + strings.Repeat("b", MaxElem)
-	if ordinary(long) || ordinary(strings.Repeat("b", MaxElem+1)) {
+	if ordinary(long, slashes) || ordinary(strings.Repeat("b", MaxElem+1), slashes) {
 		t.Error("an element may be longer than MaxElem")
 	}
-	if s := "src/internal/server/handlers/api/v1/users/list.go"; !ordinary(s) {
+	if s := "src/internal/server/handlers/api/v1/users/list.go"; !ordinary(s, slashes) {
 		t.Errorf("%q needs the full look", s)
 	}
 }
