@@ -27,13 +27,12 @@ type dirStream struct {
 	next    int
 }
 
-// dirEntry is one permitted entry of a listing. Listings are made of many, so it
-// is small: it finds the provider's entry by its place.
-type dirEntry struct {
+// listedEntry is one permitted entry of a listing that is being made. Listings are
+// made of many, so it is small: it finds the provider's entry by its place.
+type listedEntry struct {
 	name string
-	of   *dirStream // nil in a walk, which keeps no more than name and type
 	typ  fs.FileMode
-	at   int32 // in of.raw, or one of the following
+	at   int32 // in dirStream.raw, or one of the following
 }
 
 const (
@@ -41,10 +40,17 @@ const (
 	atName  = -2 // the provider describes entries by name
 )
 
+// dirEntry is one entry of a dirStream.
+type dirEntry struct {
+	listedEntry
+	of *dirStream
+}
+
 var _ fs.DirEntry = (*dirEntry)(nil)
 
+func (e *listedEntry) IsDir() bool { return e.typ.IsDir() }
+
 func (e *dirEntry) Name() string               { return e.name }
-func (e *dirEntry) IsDir() bool                { return e.typ.IsDir() }
 func (e *dirEntry) Type() fs.FileMode          { return e.typ }
 func (e *dirEntry) String() string             { return fs.FormatDirEntry(e) }
 func (e *dirEntry) Info() (fs.FileInfo, error) { return e.of.dir.entryInfo(e) }
@@ -242,7 +248,7 @@ func (f *File) list() (*dirStream, error) {
 	order := s.sort(found)
 	dir.entries = make([]dirEntry, len(order))
 	for i, at := range order {
-		dir.entries[i] = found[at]
+		dir.entries[i] = dirEntry{found[at], dir}
 	}
 	clear(found) // they hold on to the listing
 	return dir, nil
@@ -252,7 +258,7 @@ func (f *File) list() (*dirStream, error) {
 // permits and the mount points below it, in no order. More than limit entries are
 // provider.ErrTooMany. The result is part of s; of, if not nil, gets what its
 // entries need for their Info.
-func (v *view) visible(s *listScratch, p namespace.Path, dir provider.File, limit int, of *dirStream) ([]dirEntry, error) {
+func (v *view) visible(s *listScratch, p namespace.Path, dir provider.File, limit int, of *dirStream) ([]listedEntry, error) {
 	c := newCursor(v.pol, p)
 	aliases := v.aliasCursors(p)
 	mounts := v.ns.Children(p)
@@ -269,7 +275,7 @@ func (v *view) visible(s *listScratch, p namespace.Path, dir provider.File, limi
 		if len(found) == cap(found) {
 			found = slices.Grow(found, max(len(found), 64)) // as many again
 		}
-		found = append(found, dirEntry{name, of, typ, at})
+		found = append(found, listedEntry{name, typ, at})
 	}
 	// Where there is a mount point, it is what is there.
 	below := func(name string) bool {

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/workspacefs/workspacefs/namespace"
 )
 
 // maxGlobElems is how many elements the patterns that one pattern stands for may
@@ -215,6 +217,7 @@ func (v *view) globWalk(b *globBase, t *target, states []uint16, limit int, name
 	w.limit = limit
 	defer w.close()
 	root := len(t.Path.String()) + 1
+	var joiner namespace.Joiner
 	for {
 		step, ok := w.next()
 		if !ok {
@@ -226,7 +229,7 @@ func (v *view) globWalk(b *globBase, t *target, states []uint16, limit int, name
 		if step.item == nil {
 			continue // what cannot be listed is as if it were empty
 		}
-		if p, err := w.path(&step); err == nil {
+		if p, err := step.path(&joiner); err == nil {
 			*names = append(*names, b.spell(p.String()[root:]))
 		}
 	}
@@ -295,9 +298,9 @@ func (b *globBase) step(states []uint16, name string) (next []uint16, file bool)
 // globFilter keeps what matches, and enters what can hold a match.
 type globFilter struct{ b *globBase }
 
-func (f globFilter) open(_ *walkDir, scope any, _ []dirEntry) any { return scope }
+func (f globFilter) open(_ *walkDir, scope any, _ []listedEntry) any { return scope }
 
-func (f globFilter) judge(_ *walkDir, scope any, e *dirEntry) (keep, enter bool, child any) {
+func (f globFilter) judge(_ *walkDir, scope any, e *listedEntry) (keep, enter bool, child any) {
 	states, _ := scope.([]uint16)
 	next, file := f.b.step(states, e.name)
 	if e.IsDir() {

@@ -148,6 +148,7 @@ func (r *grep) walk(w *walker) {
 	defer close(r.jobs)
 	defer close(r.order)
 	defer w.close()
+	var joiner namespace.Joiner
 	size := 1
 	job := r.pool.Get().(*grepJob)
 	next := func() (step walkStep, ok bool) {
@@ -166,7 +167,7 @@ func (r *grep) walk(w *walker) {
 			job.err = step.err
 			break
 		}
-		path, err := w.path(&step)
+		path, err := step.path(&joiner)
 		switch {
 		case err != nil: // no path can spell it
 		case step.item == nil:
@@ -191,9 +192,9 @@ type grepFilter struct {
 	root int // length of the root's path and the slash behind it
 }
 
-func (f *grepFilter) open(*walkDir, any, []dirEntry) any { return nil }
+func (f *grepFilter) open(*walkDir, any, []listedEntry) any { return nil }
 
-func (f *grepFilter) judge(d *walkDir, _ any, e *dirEntry) (keep, enter bool, child any) {
+func (f *grepFilter) judge(d *walkDir, _ any, e *listedEntry) (keep, enter bool, child any) {
 	if e.IsDir() {
 		return false, !f.prunes(f.rel(d, e.name), e.name), nil
 	}

@@ -78,12 +78,12 @@ func (w *walker) ignore(t *target) {
 }
 
 // open reads the directory's own rules if it is known to have some.
-func (f ignoreFilter) open(d *walkDir, scope any, entries []dirEntry) any {
+func (f ignoreFilter) open(d *walkDir, scope any, entries []listedEntry) any {
 	in, _ := scope.(ignoreDir)
 	if at, err := f.v.ns.Lookup(d.path); err == nil && at.Path == at.Mount {
 		in.rules = nil // another tree
 	}
-	if slices.ContainsFunc(entries, func(e dirEntry) bool { return e.name == ignoreName }) {
+	if slices.ContainsFunc(entries, func(e listedEntry) bool { return e.name == ignoreName }) {
 		in.rules = f.v.readIgnore(d.path, in.rules)
 	}
 	in.next = f.next.open(d, in.next, entries)
@@ -92,7 +92,7 @@ func (f ignoreFilter) open(d *walkDir, scope any, entries []dirEntry) any {
 
 // judge drops what the rules exclude; an excluded directory is not entered, so
 // that nothing below it can be included again, as in git.
-func (f ignoreFilter) judge(d *walkDir, scope any, e *dirEntry) (keep, enter bool, child any) {
+func (f ignoreFilter) judge(d *walkDir, scope any, e *listedEntry) (keep, enter bool, child any) {
 	in, _ := scope.(ignoreDir)
 	if in.rules != nil {
 		path, err := d.path.Join(e.name)

@@ -19,7 +19,7 @@ import (
 // panicking is a provider with a bug at some names.
 type panicking struct {
 	*memfs.FS
-	open, read string
+	open, read, list string
 }
 
 func (p panicking) Open(ctx context.Context, name provider.Path, opts provider.OpenOptions) (provider.File, error) {
@@ -30,6 +30,9 @@ func (p panicking) Open(ctx context.Context, name provider.Path, opts provider.O
 	if p.read != "" && strings.HasPrefix(name.String(), p.read) {
 		f = panickingFile{f}
 	}
+	if p.list != "" && strings.HasPrefix(name.String(), p.list) {
+		f = panickingDir{f}
+	}
 	return f, err
 }
 
@@ -37,9 +40,13 @@ type panickingFile struct{ provider.File }
 
 func (panickingFile) ReadAt([]byte, int64) (int, error) { panic("bug in ReadAt") }
 
+type panickingDir struct{ provider.File }
+
+func (panickingDir) ReadDir(int) ([]fs.DirEntry, error) { panic("bug in ReadDir") }
+
 // TestPanicsReachTheCaller: a provider that panics does so on the goroutine that
 // iterates, which can recover, and not on a helper, where it would end the process.
-// No goroutine stays behind.
+// No goroutine stays behind, and no open File.
 func TestPanicsReachTheCaller(t *testing.T) {
 	m := memfs.New(memfs.Options{})
 	for i := range 40 {
@@ -54,8 +61,9 @@ func TestPanicsReachTheCaller(t *testing.T) {
 		}
 	}
 	before := runtime.NumGoroutine()
-	for _, p := range []panicking{{FS: m, open: "d07"}, {FS: m, open: "d00"}, {FS: m, read: "d31/f"}} {
-		f := policyfs.New(namespace.Workspace(p), policyfs.Options{Policy: policyfs.ReadOnly()})
+	for _, p := range []panicking{{FS: m, open: "d07"}, {FS: m, open: "d00"}, {FS: m, read: "d31/f"}, {FS: m, list: "d07"}, {FS: m, list: "d3"}} {
+		c := &counting{Provider: p}
+		f := policyfs.New(namespace.Workspace(c), policyfs.Options{Policy: policyfs.ReadOnly()})
 		for name, call := range map[string]func(){
 			"walk": func() {
 				for range f.Walk("/") {
@@ -80,15 +88,9 @@ func TestPanicsReachTheCaller(t *testing.T) {
 			} else if value == nil || !strings.Contains(fmt.Sprint(value), "bug in ") || !strings.Contains(fmt.Sprint(value), "panicking") {
 				t.Errorf("%s of %+v: recovered %v, want the panic and its stack", name, p, value)
 			}
+			noLeak(t, c, before)
 		}
 	}
-	for range 100 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
 // stuttering is a provider whose listings say every name twice.

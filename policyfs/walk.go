@@ -92,21 +92,8 @@ func (f *FS) walkRoot(root string) (v view, t target, info fs.FileInfo, err erro
 // caller did.
 func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry, error) bool) error {
 	meter := newProgressMeter(o.Progress)
-	var slab []walkEntry
-	kind := &walkKind{v: v}
-	entry := func(p namespace.Path, typ fs.FileMode) Entry {
-		if len(slab) == 0 {
-			slab = make([]walkEntry, walkSlab)
-		}
-		if kind.typ != typ {
-			kind = &walkKind{v, typ}
-		}
-		e := &slab[0]
-		slab = slab[1:]
-		*e = walkEntry{kind, p.String()}
-		return Entry{Path: p, Name: v.ns.Display(p), DirEntry: e}
-	}
-	if !yield(entry(t.Path, info.Mode().Type()), nil) {
+	made := walkEntries{v: v}
+	if !yield(Entry{t.Path, v.ns.Display(t.Path), made.entry(t.Path, info.Mode().Type())}, nil) {
 		return nil
 	}
 	if !info.IsDir() {
@@ -119,11 +106,13 @@ func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry
 		w.ignore(t)
 	}
 	if o.Skip != nil {
-		w.skip = func(item *walkItem) bool {
-			return o.Skip(entry(item.dir.path, item.typ))
+		asked := walkEntries{v: v} // with memory of its own
+		w.skip = func(d *walkDir) bool {
+			return o.Skip(Entry{d.path, v.ns.Display(d.path), asked.entry(d.path, fs.ModeDir)})
 		}
 	}
 	defer w.close()
+	var joiner namespace.Joiner
 	files := int64(0)
 	for {
 		step, ok := w.next()
@@ -133,15 +122,16 @@ func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry
 		if step.dir == nil {
 			return step.err
 		}
-		p, err := w.path(&step)
+		p, err := step.path(&joiner)
 		if err != nil {
 			continue // no path can spell it, so nobody can be told of it
 		}
-		var e Entry
+		typ := fs.ModeDir
 		if step.item != nil {
-			e = entry(p, step.item.typ)
-		} else {
-			e = entry(p, fs.ModeDir)
+			typ = step.item.typ
+		}
+		e := Entry{p, v.ns.Display(p), made.entry(p, typ)}
+		if step.item == nil {
 			err = pathErr("open", e.Name, step.err)
 		}
 		if !yield(e, err) {
@@ -163,9 +153,31 @@ func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry
 // walkAll keeps everything.
 type walkAll struct{}
 
-func (walkAll) open(*walkDir, any, []dirEntry) any { return nil }
+func (walkAll) open(*walkDir, any, []listedEntry) any { return nil }
 
-func (walkAll) judge(*walkDir, any, *dirEntry) (keep, enter bool, child any) { return true, true, nil }
+func (walkAll) judge(*walkDir, any, *listedEntry) (keep, enter bool, child any) {
+	return true, true, nil
+}
+
+// walkEntries makes the Entries of a walk.
+type walkEntries struct {
+	v    *view
+	kind *walkKind   // of the last one
+	slab []walkEntry // for those to come
+}
+
+func (m *walkEntries) entry(p namespace.Path, typ fs.FileMode) *walkEntry {
+	if len(m.slab) == 0 {
+		m.slab = make([]walkEntry, walkSlab)
+	}
+	if m.kind == nil || m.kind.typ != typ {
+		m.kind = &walkKind{m.v, typ}
+	}
+	e := &m.slab[0]
+	m.slab = m.slab[1:]
+	e.walkKind, e.path = m.kind, p.String()
+	return e
+}
 
 // walkSlab is how many walkEntries share an allocation: 1 KiB with what the runtime
 // adds. Whoever keeps one keeps so much.

@@ -238,7 +238,25 @@ func TestWalkJudgesAliases(t *testing.T) {
 }
 
 func TestWalkSkip(t *testing.T) {
-	tr := tree{"a/b/c": "", "a/d/e": "", "node_modules/x/y": "", "z": "", "a/node_modules/q/r": ""}
+	// Where there are goroutines that list ahead, they have time to do so.
+	tr := tree{}
+	for i := range 100 {
+		tr[fmt.Sprintf("d%02d/node_modules/x", i)] = ""
+	}
+	ahead := newSpy(tr.memory(t))
+	for e := range policyfs.New(namespace.Workspace(ahead), policyfs.Options{Policy: everything(t)}).Walk("/", policyfs.WalkOptions{
+		Skip: func(e policyfs.Entry) bool { return e.Path.Base() == "node_modules" },
+	}) {
+		if e.Path.Base() == "x" {
+			t.Errorf("%s was yielded", e.Name)
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+	if _, paths := ahead.take(); len(paths) != 101 {
+		t.Errorf("%d directories were opened, want 101", len(paths))
+	}
+
+	tr = tree{"a/b/c": "", "a/d/e": "", "node_modules/x/y": "", "z": "", "a/node_modules/q/r": ""}
 	s := newSpy(tr.memory(t))
 	f := policyfs.New(namespace.Workspace(s), policyfs.Options{Policy: everything(t)})
 	asked := map[string]int{}
@@ -262,6 +280,42 @@ func TestWalkSkip(t *testing.T) {
 	}
 	if got := walked(t, f, "/node_modules", policyfs.WalkOptions{Skip: skip}); len(got) != 3 {
 		t.Errorf("Skip hides an explicit root: %v", got)
+	}
+}
+
+// TestWalkEntriesStay: an Entry is the same after the walk as when it was yielded, or
+// handed to Skip.
+func TestWalkEntriesStay(t *testing.T) {
+	tr := tree{}
+	for i := range 300 {
+		tr[fmt.Sprintf("d%02d/e%d/f%03d", i%30, i%7, i)] = ""
+		tr[fmt.Sprintf("d%02d/g%03d", i%30, i)] = ""
+	}
+	f := policyfs.New(namespace.Workspace(tr.memory(t)), policyfs.Options{Policy: everything(t)})
+	var yielded, asked []policyfs.Entry
+	for e, err := range f.Walk("/", policyfs.WalkOptions{Skip: func(e policyfs.Entry) bool {
+		asked = append(asked, e)
+		return false
+	}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		yielded = append(yielded, e)
+	}
+	const dirs = 30 + 30*7
+	if len(asked) != dirs || len(yielded) != 1+dirs+len(tr) {
+		t.Fatalf("Skip was asked %d times, want %d; %d entries, want %d", len(asked), dirs, len(yielded), 1+dirs+len(tr))
+	}
+	for _, e := range append(yielded, asked...) {
+		info, err := f.Stat(e.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := e.DirEntry.Info()
+		if err != nil || e.DirEntry.Name() != e.Path.Base() || e.DirEntry.IsDir() != info.IsDir() || e.DirEntry.Type() != info.Mode().Type() ||
+			now.Name() != e.Path.Base() || now.Mode() != info.Mode() {
+			t.Fatalf("%s has become %v, %v, %v", e.Name, e.DirEntry, now, err)
+		}
 	}
 }
 

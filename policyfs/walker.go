@@ -35,10 +35,10 @@ type walkFilter interface {
 	// open is called once for a directory that has been listed, before judge is
 	// called for its entries, which are in no order here; scope is what judge
 	// returned for it as child. It returns what judge is given as scope.
-	open(d *walkDir, scope any, entries []dirEntry) any
+	open(d *walkDir, scope any, entries []listedEntry) any
 	// judge says whether an entry is wanted, and whether a directory is entered;
 	// scope belongs to the directory it is in, and child to the one it is.
-	judge(d *walkDir, scope any, e *dirEntry) (keep, enter bool, child any)
+	judge(d *walkDir, scope any, e *listedEntry) (keep, enter bool, child any)
 }
 
 // walkDir is a directory of a walk.
@@ -46,20 +46,32 @@ type walkDir struct {
 	path  namespace.Path
 	asked namespace.Path // the path as it was asked for, where the shorthand applied
 	scope any            // from the filter, of the directory it is in
+	keep  bool           // the filter wants it, not only what is below
+	skip  bool           // the caller does not want what is below
 
 	// What follows is guarded by walker.mu until listed is true, and then
 	// belongs to the consumer.
 	taken, listed bool
 	items         []walkItem
+	dirs          []*walkDir // those of items that the filter enters
 	err           error
 }
 
-// walkItem is an entry of a walkDir that is permitted.
+// walkItem is an entry of a walkDir that is permitted. Walks hold many, and each
+// pointer that is written costs while the garbage collector runs.
 type walkItem struct {
 	name string
 	typ  fs.FileMode
-	keep bool
-	dir  *walkDir // nil if it is not entered
+	dir  int32 // its place in dirs, counted from 1; 0 if it is not entered
+}
+
+// below returns the directory that an item of d is, or nil if it is none that the
+// filter enters.
+func (d *walkDir) below(item *walkItem) *walkDir {
+	if item.dir == 0 {
+		return nil
+	}
+	return d.dirs[item.dir-1]
 }
 
 // walker visits the permitted part of a tree in byte order of the full path,
@@ -75,14 +87,13 @@ type walker struct {
 	ctx    context.Context
 	root   *walkDir
 	filter walkFilter
-	limit  int                  // entries that may be visited
-	skip   func(*walkItem) bool // if set, decides on the consumer's goroutine which directories are not entered
+	limit  int                 // entries that may be visited
+	skip   func(*walkDir) bool // if set, decides on the consumer's goroutine which directories are not entered
 
 	entered bool // the root was
 	frames  []walkFrame
 	visited int
 	scratch listScratch
-	joiner  namespace.Joiner
 	spare   chan []walkItem // the items of directories that were visited
 
 	mu      sync.Mutex
@@ -136,20 +147,21 @@ func (w *walker) stopped() bool { return w.closed.Load() || w.ctx.Err() != nil }
 // walkStep is what a walk comes upon: an entry that the filter keeps, or a
 // directory that could not be listed.
 type walkStep struct {
-	dir  *walkDir // the directory, or the one that holds the entry
-	item *walkItem
-	err  error
+	dir   *walkDir // the directory, or the one that holds the entry
+	item  *walkItem
+	below *walkDir // the entry, if the filter enters it
+	err   error
 }
 
 // path returns the path of what a step is about. It is called before next is.
-func (w *walker) path(s *walkStep) (namespace.Path, error) {
+func (s *walkStep) path(j *namespace.Joiner) (namespace.Path, error) {
 	switch {
 	case s.item == nil:
 		return s.dir.path, nil
-	case s.item.dir != nil:
-		return s.item.dir.path, nil
+	case s.below != nil:
+		return s.below.path, nil
 	}
-	return w.joiner.Join(s.dir.path, s.item.name)
+	return j.Join(s.dir.path, s.item.name)
 }
 
 // next returns the next step. It returns false at the end of the tree. A failure
@@ -168,8 +180,8 @@ func (w *walker) next() (walkStep, bool) {
 			i := f.later[n-1]
 			if f.next == len(items) || contentFirst(items[i].name, items[f.next].name) {
 				f.later = f.later[:n-1]
-				dir := items[i].dir
-				items[i].dir = nil // what was visited is garbage
+				dir := f.dir.below(&items[i])
+				f.dir.dirs[items[i].dir-1] = nil // what was visited is garbage
 				if step, ok := w.enter(dir); ok {
 					return step, true
 				}
@@ -177,7 +189,7 @@ func (w *walker) next() (walkStep, bool) {
 			}
 		}
 		if f.next == len(items) {
-			f.dir.items = nil
+			f.dir.items, f.dir.dirs = nil, nil
 			w.recycle(items)
 			w.frames = w.frames[:len(w.frames)-1]
 			continue
@@ -191,12 +203,13 @@ func (w *walker) next() (walkStep, bool) {
 			}
 		}
 		item := &items[f.next]
-		if item.dir != nil {
+		below := f.dir.below(item)
+		if below != nil && !below.skip {
 			f.later = append(f.later, f.next)
 		}
 		f.next++
-		if item.keep {
-			return walkStep{dir: f.dir, item: item}, true
+		if below == nil || below.keep {
+			return walkStep{dir: f.dir, item: item, below: below}, true
 		}
 	}
 	return walkStep{}, false
@@ -233,10 +246,8 @@ func (w *walker) enter(d *walkDir) (walkStep, bool) {
 		return walkStep{dir: d, err: d.err}, true
 	}
 	if w.skip != nil {
-		for i := range d.items {
-			if item := &d.items[i]; item.dir != nil && w.skip(item) {
-				item.dir = nil
-			}
+		for _, below := range d.dirs {
+			below.skip = w.skip(below)
 		}
 		w.mu.Lock()
 		w.offer(d)
@@ -250,10 +261,43 @@ func (w *walker) enter(d *walkDir) (walkStep, bool) {
 // the goroutine of the caller.
 func (w *walker) list(d *walkDir, s *listScratch) {
 	defer catch(&d.err)
-	d.items, d.err = w.read(d, s)
+	d.items, d.dirs, d.err = w.read(d, s)
 }
 
-func (w *walker) read(d *walkDir, s *listScratch) ([]walkItem, error) {
+func (w *walker) read(d *walkDir, s *listScratch) (items []walkItem, dirs []*walkDir, err error) {
+	entries, err := w.visible(d, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if d.asked != (namespace.Path{}) {
+		entries = w.alsoAsked(d, entries)
+	}
+	scope := w.filter.open(d, d.scope, entries)
+	order := s.sort(entries)
+	items = w.room(len(order))
+	for i, at := range order {
+		if i%8 == 7 && w.stopped() { // a filter may take its time
+			return nil, nil, w.ctx.Err()
+		}
+		e := &entries[at]
+		item := walkItem{name: e.name, typ: e.typ}
+		keep, enter, child := w.filter.judge(d, scope, e)
+		if enter && e.IsDir() {
+			if below := w.child(d, e.name, child); below != nil {
+				below.keep = keep
+				dirs = append(dirs, below)
+				item.dir = int32(len(dirs))
+			}
+		}
+		if keep || item.dir != 0 {
+			items = append(items, item)
+		}
+	}
+	return items, dirs, nil
+}
+
+// visible returns what the policy permits of d, in no order.
+func (w *walker) visible(d *walkDir, s *listScratch) ([]listedEntry, error) {
 	at, err := w.v.ns.Lookup(d.path)
 	if err != nil {
 		return nil, err
@@ -263,33 +307,8 @@ func (w *walker) read(d *walkDir, s *listScratch) ([]walkItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := w.v.visible(s, d.path, f, min(max(minListing, w.limit), maxListing), nil)
-	f.Close()
-	if err != nil {
-		return nil, err
-	}
-	if d.asked != (namespace.Path{}) {
-		entries = w.alsoAsked(d, entries)
-	}
-	scope := w.filter.open(d, d.scope, entries)
-	order := s.sort(entries)
-	items := w.room(len(order))
-	for i, at := range order {
-		if i%8 == 7 && w.stopped() { // a filter may take its time
-			return nil, w.ctx.Err()
-		}
-		e := &entries[at]
-		keep, enter, child := w.filter.judge(d, scope, e)
-		if !keep && !enter {
-			continue
-		}
-		item := walkItem{name: e.name, typ: e.typ, keep: keep}
-		if enter && e.typ.IsDir() {
-			item.dir = w.child(d, e.name, child)
-		}
-		items = append(items, item)
-	}
-	return items, nil
+	defer f.Close()
+	return w.v.visible(s, d.path, f, min(max(minListing, w.limit), maxListing), nil)
 }
 
 // recycle takes the items of a directory that was visited.
@@ -332,7 +351,7 @@ func (w *walker) child(d *walkDir, name string, scope any) *walkDir {
 
 // alsoAsked keeps the entries that the policy shows at the path as it was asked
 // for, too: the shorthand needs both.
-func (w *walker) alsoAsked(d *walkDir, entries []dirEntry) []dirEntry {
+func (w *walker) alsoAsked(d *walkDir, entries []listedEntry) []listedEntry {
 	c := newCursor(w.v.pol, d.asked)
 	kept := entries[:0]
 	for _, e := range entries {

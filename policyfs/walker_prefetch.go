@@ -1,6 +1,9 @@
 package policyfs
 
-import "runtime"
+import (
+	"runtime"
+	"slices"
+)
 
 // prefetchers returns how many goroutines may list ahead of one walk: with the
 // consumer, as many as there are processors. On one processor there are none: to
@@ -39,8 +42,8 @@ func (w *walker) await(d *walkDir) {
 // held.
 func (w *walker) offer(d *walkDir) {
 	before := len(w.stack)
-	for i := len(d.items) - 1; i >= 0; i-- {
-		if dir := d.items[i].dir; dir != nil {
+	for _, dir := range slices.Backward(d.dirs) {
+		if !dir.skip {
 			w.stack = append(w.stack, dir)
 		}
 	}

@@ -17,7 +17,7 @@ type entryKey struct {
 // listScratch is memory for making one listing after the other. The zero value is
 // ready to use.
 type listScratch struct {
-	found       []dirEntry
+	found       []listedEntry
 	keys, other []entryKey
 	order       []uint32
 }
@@ -41,7 +41,7 @@ func room[T any](kept *[]T, n int) []T {
 // sort returns where in entries they are by name. Of those with the same name,
 // which storage may say that changes while it is listed, it takes one. The result
 // is part of s.
-func (s *listScratch) sort(entries []dirEntry) []uint32 {
+func (s *listScratch) sort(entries []listedEntry) []uint32 {
 	order := room(&s.order, len(entries))
 	add := func(at uint32) {
 		if n := len(order); n == 0 || entries[order[n-1]].name != entries[at].name {
@@ -84,7 +84,7 @@ func (s *listScratch) sort(entries []dirEntry) []uint32 {
 }
 
 // ordered reports whether entries are in order already, and whether in reverse.
-func ordered(entries []dirEntry) (up, down bool) {
+func ordered(entries []listedEntry) (up, down bool) {
 	up, down = true, true
 	for i := 1; i < len(entries) && (up || down); i++ {
 		c := strings.Compare(entries[i-1].name, entries[i].name)
@@ -140,7 +140,7 @@ func keyOf(text string) uint64 {
 }
 
 // commonPrefix returns the length of what all names begin with.
-func commonPrefix(entries []dirEntry) int {
+func commonPrefix(entries []listedEntry) int {
 	if len(entries) == 0 {
 		return 0
 	}

@@ -12,7 +12,7 @@ func TestSortListing(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	var scratch listScratch
 	for range engineRounds(500) {
-		entries := make([]dirEntry, r.IntN(60+200*r.IntN(2)))
+		entries := make([]listedEntry, r.IntN(60+200*r.IntN(2)))
 		prefix := strings.Repeat("same", r.IntN(4))
 		seen := map[string]bool{}
 		for i := range entries {
@@ -24,10 +24,10 @@ func TestSortListing(t *testing.T) {
 				}
 			}
 			seen[name] = true
-			entries[i] = dirEntry{name: name}
+			entries[i] = listedEntry{name: name}
 		}
 		want := slices.Clone(entries)
-		slices.SortFunc(want, func(a, b dirEntry) int { return strings.Compare(a.name, b.name) })
+		slices.SortFunc(want, func(a, b listedEntry) int { return strings.Compare(a.name, b.name) })
 		switch r.IntN(4) { // as they came, in order, in reverse, some of them twice
 		case 1:
 			entries = slices.Clone(want)
@@ -37,7 +37,7 @@ func TestSortListing(t *testing.T) {
 		case 3:
 			entries = append(entries, entries[:len(entries)/2]...)
 		}
-		var got []dirEntry
+		var got []listedEntry
 		for _, at := range scratch.sort(entries) {
 			got = append(got, entries[at])
 		}
@@ -49,11 +49,11 @@ func TestSortListing(t *testing.T) {
 
 func BenchmarkSortListing(b *testing.B) {
 	r := rand.New(rand.NewPCG(8, 8))
-	from := make([]dirEntry, 1000)
+	from := make([]listedEntry, 1000)
 	for i, j := range r.Perm(1000) {
 		from[i].name = fmt.Sprintf("file%04d.txt", j)
 	}
-	entries := make([]dirEntry, len(from))
+	entries := make([]listedEntry, len(from))
 	var scratch listScratch
 	b.Run("keys", func(b *testing.B) {
 		for b.Loop() {
@@ -63,7 +63,7 @@ func BenchmarkSortListing(b *testing.B) {
 	b.Run("plain", func(b *testing.B) {
 		for b.Loop() {
 			copy(entries, from)
-			slices.SortFunc(entries, func(a, b dirEntry) int { return strings.Compare(a.name, b.name) })
+			slices.SortFunc(entries, func(a, b listedEntry) int { return strings.Compare(a.name, b.name) })
 		}
 	})
 }
