@@ -101,6 +101,9 @@ func (v *view) mustExist(t *target) error {
 
 // parentsAllowed judges the directories above t before any I/O.
 func (v *view) parentsAllowed(t *target) error {
+	if v.showsAbove(t.Path) {
+		return nil // the caller may stat them all, so none is in the way
+	}
 	seenWritable := false
 	for p := range prefixes(t.Path) {
 		at, err := v.ns.Lookup(p)
@@ -117,6 +120,21 @@ func (v *view) parentsAllowed(t *target) error {
 		}
 	}
 	return nil
+}
+
+// showsAbove reports that every directory above p may be statted, as far as can be
+// seen at once; false means only that each must be judged.
+func (v *view) showsAbove(p namespace.Path) bool {
+	if !showsAbove(v.pol, p) {
+		return false
+	}
+	for !p.IsRoot() {
+		p = p.Parent()
+		if len(v.ns.Aliases(p)) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // prefixes yields the directories above p, from the root down.

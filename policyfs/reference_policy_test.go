@@ -284,6 +284,13 @@ func compare(t *testing.T, spec Spec, policy Policy, p namespace.Path) {
 			t.Fatalf("%+v\n%s %+q: no rule", spec, op, p.String())
 		}
 	}
+	if showsAbove(policy, p) {
+		for q := range prefixes(p) {
+			if d := check(policy, Request{OpStat, q}); !d.Allow {
+				t.Fatalf("%+v\nshowsAbove of %+q, but not %+q: %+v", spec, p.String(), q.String(), d)
+			}
+		}
+	}
 	compareCursor(t, policy, p)
 }
 
