@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Rows run, quickly, and their figures are sane; speed is judged by -check. Those
@@ -63,6 +66,40 @@ func TestMissed(t *testing.T) {
 		if got := tc.r.missed(); got != tc.want {
 			t.Errorf("%+v: missed %v, want %v", tc.r, got, tc.want)
 		}
+	}
+}
+
+// What no implementation can make faster moves a goal only where it leaves too little
+// of it for the rest.
+func TestFixed(t *testing.T) {
+	busy := func(d time.Duration) func() error {
+		return func() error {
+			for start := time.Now(); time.Since(start) < d; {
+			}
+			return nil
+		}
+	}
+	for _, tc := range []struct {
+		fixed    time.Duration // of a peer's 100 µs
+		min, max float64       // the goal
+	}{{10 * time.Microsecond, 1, 1}, {80 * time.Microsecond, 1.3, 1.8}} {
+		r := row{ID: "x", What: "work", Goal: 1, Fixed: busy(tc.fixed), FixedIs: "part", FixedLeaves: 0.75,
+			Prepare: func(string) (side, side, func(), error) {
+				return repeat(busy(100 * time.Microsecond)), repeat(busy(100 * time.Microsecond)), func() {}, nil
+			}}
+		results, err := measure(r, "", 5, time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := results[0]; got.Goal < tc.min || got.Goal > tc.max || got.Fixed <= 0 || !strings.HasPrefix(got.What, "work (part alone: ") {
+			t.Errorf("%v of 100 µs: %+v, want a goal of %v to %v", tc.fixed, got, tc.min, tc.max)
+		}
+	}
+	r := row{Fixed: func() error { return io.EOF }, FixedIs: "part", Prepare: func(string) (side, side, func(), error) {
+		return repeat(busy(1)), repeat(busy(1)), func() {}, nil
+	}}
+	if _, err := measure(r, "", 1, time.Microsecond); !errors.Is(err, io.EOF) {
+		t.Errorf("a part that fails: %v", err)
 	}
 }
 

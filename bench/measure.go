@@ -21,6 +21,13 @@ type row struct {
 	// CPU compares CPU time as well, as a row of its own with the same goal. The
 	// peer is a program then, which this process starts and waits for.
 	CPU bool
+	// Fixed, if not nil, is a part of our operation that no implementation can make
+	// faster, called FixedIs. How much of the peer's time it takes depends on the
+	// machine; where it leaves less than FixedLeaves of the goal for the rest, the
+	// goal is what it takes and FixedLeaves.
+	Fixed       func() error
+	FixedIs     string
+	FixedLeaves float64
 	// Prepare builds both sides. The pair is used by one goroutine and released by
 	// the last function.
 	Prepare func(dir string) (ours, peer side, release func(), err error)
@@ -99,6 +106,7 @@ type result struct {
 	Ratio  float64 `json:"ratio"`
 	Spread float64 `json:"spread"` // half the interquartile range of the rounds' ratios
 	Goal   float64 `json:"goal,omitempty"`
+	Fixed  float64 `json:"fixed,omitempty"` // the part of Ratio that row.Fixed takes
 	Rounds int     `json:"rounds"`
 	Judged bool    `json:"judged"`
 	Absent string  `json:"absent,omitempty"` // the peer that is not installed
@@ -129,7 +137,7 @@ func measure(r row, dir string, rounds int, slice time.Duration) ([]result, erro
 	if _, err := timed(ours, 1+n/10, ownCPU); err != nil {
 		return blank, fmt.Errorf("%s: %w", r.ID, err)
 	}
-	var wall, cpu, cores series
+	var wall, cpu, cores, fixed series
 	for round := range rounds {
 		var a, b cost
 		var err1, err2 error
@@ -148,6 +156,18 @@ func measure(r row, dir string, rounds int, slice time.Duration) ([]result, erro
 		if r.Cores > 1 {
 			cores.add(spin(2), spin(1))
 		}
+		if r.Fixed != nil {
+			f, err := timed(repeat(r.Fixed), n, ownCPU)
+			if err != nil {
+				return blank, fmt.Errorf("%s: %s: %w", r.ID, r.FixedIs, err)
+			}
+			fixed.add(f.wall, b.wall)
+		}
+	}
+	if r.Fixed != nil {
+		res.Fixed = quantile(fixed.ratios, 0.5)
+		res.What += fmt.Sprintf(" (%s alone: %.3g)", r.FixedIs, res.Fixed)
+		res.Goal = max(res.Goal, res.Fixed+r.FixedLeaves)
 	}
 	if r.Cores > 1 && quantile(cores.ratios, 0.5) > oneCore {
 		res.Judged = false
