@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +62,43 @@ func TestDirents(t *testing.T) {
 			if len(name) > len("name8") {
 				t.Errorf("record length %d: %q", reclen, name)
 			}
+		}
+	}
+}
+
+// TestDirentsByteByByte: whatever records hold, the name found in each is the one that
+// looking at one byte after the other finds. Of a short record the last eight bytes hold
+// its length and type too, in which a zero ends no name: types are zero on storage that
+// does not tell them.
+func TestDirentsByteByByte(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	const chars = "\x00\x00\x01\x7f\x80\x81\xff./a"
+	for range 20_000 {
+		var buf []byte
+		var want []string
+		for range r.IntN(4) {
+			rec := make([]byte, 20+r.IntN(14))
+			for i := range rec {
+				rec[i] = chars[r.IntN(len(chars))]
+			}
+			binary.NativeEndian.PutUint16(rec[16:], uint16(len(rec)))
+			buf = append(buf, rec...)
+			end := max(len(rec)-8, 19)
+			for end < len(rec) && rec[end] != 0 {
+				end++
+			}
+			if name := string(rec[19:end]); name != "." && name != ".." {
+				want = append(want, fmt.Sprintf("%q %d", name, rec[18]))
+			}
+		}
+		var got []string
+		for name, typ := range dirents(buf) {
+			got = append(got, fmt.Sprintf("%q %d", name, typ))
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%x:\n got %q\nwant %q", buf, got, want)
 		}
 	}
 }
