@@ -9,10 +9,15 @@ const joinerChunk = 1 << 10
 // Joiner makes the Paths of the entries of one directory after another. Their
 // texts share memory, which is what makes it cheaper than [Path.Join]; the Paths
 // are no others. The zero Joiner is ready to use. One goroutine may use it at a
-// time, and it must not be copied.
-type Joiner struct {
-	chunk []byte // of length joinerChunk; what lies before used is never written again
-	used  int
+// time, copies of it included.
+type Joiner struct{ chunk *joined }
+
+// joined is text that Paths share. What lies before used is never written again:
+// used is beside the text and not in the Joiner, so that a copy of a Joiner goes on
+// where the other has stopped.
+type joined struct {
+	used int
+	text [joinerChunk - 8]byte
 }
 
 // Join is [Path.Join].
@@ -21,10 +26,11 @@ func (j *Joiner) Join(dir Path, elem string) (Path, error) {
 	if dir.s == "" || n > joinerChunk/4 {
 		return dir.Join(elem)
 	}
-	if n > len(j.chunk)-j.used {
-		j.chunk, j.used = make([]byte, joinerChunk), 0 // what was written stays with its Paths
+	if j.chunk == nil || n > len(j.chunk.text)-j.chunk.used {
+		j.chunk = new(joined) // what was written stays with its Paths
 	}
-	b := j.chunk[j.used : j.used+n]
+	c := j.chunk
+	b := c.text[c.used : c.used+n]
 	copy(b, dir.s)
 	b[len(dir.s)] = '/'
 	copy(b[len(dir.s)+1:], elem)
@@ -33,6 +39,6 @@ func (j *Joiner) Join(dir Path, elem string) (Path, error) {
 	if err != nil || hasBidi(elem) {
 		return dir.Join(elem) // for the reason
 	}
-	j.used += n
+	c.used += n
 	return Path{text, tree}, nil
 }

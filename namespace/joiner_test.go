@@ -54,3 +54,24 @@ func TestJoinerAllocations(t *testing.T) {
 		t.Errorf("%v allocations for 25 short paths, want 1", n)
 	}
 }
+
+// TestJoinerCopy: a copy of a Joiner, which nothing forbids the compiler, does not
+// write over what the other has made.
+func TestJoinerCopy(t *testing.T) {
+	dir := namespace.MustParse("/a")
+	var j namespace.Joiner
+	if _, err := j.Join(dir, "first"); err != nil {
+		t.Fatal(err)
+	}
+	k := j
+	p, err := j.Join(dir, "granted.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, elem := range []string{"secrets.txt", "x/../../.."} {
+		k.Join(dir, elem)
+		if p.String() != "/workspace/a/granted.txt" {
+			t.Fatalf("the Path became %q when %q was joined", p, elem)
+		}
+	}
+}
