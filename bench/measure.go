@@ -24,7 +24,7 @@ type row struct {
 	// Fixed, if not nil, is a part of our operation that no implementation can make
 	// faster, called FixedIs. How much of the peer's time it takes depends on the
 	// machine; where it leaves less than FixedLeaves of the goal for the rest, the
-	// goal is what it takes and FixedLeaves.
+	// goal is what it takes and FixedLeaves. It is not for rows with CPU.
 	Fixed       func() error
 	FixedIs     string
 	FixedLeaves float64
@@ -164,7 +164,7 @@ func measure(r row, dir string, rounds int, slice time.Duration) ([]result, erro
 			fixed.add(f.wall, b.wall)
 		}
 	}
-	if r.Fixed != nil {
+	if r.Fixed != nil && r.Goal > 0 {
 		res.Fixed = quantile(fixed.ratios, 0.5)
 		res.What += fmt.Sprintf(" (%s alone: %.3g)", r.FixedIs, res.Fixed)
 		res.Goal = max(res.Goal, res.Fixed+r.FixedLeaves)

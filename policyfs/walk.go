@@ -108,7 +108,7 @@ func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry
 	if o.Skip != nil {
 		asked := walkEntries{v: v} // with memory of its own
 		w.skip = func(d *walkDir) bool {
-			return o.Skip(Entry{d.path, v.ns.Display(d.path), asked.entry(d.path, fs.ModeDir)})
+			return o.Skip(Entry{d.path, v.ns.Display(d.path), asked.entry(d.path, d.typ)})
 		}
 	}
 	defer w.close()
@@ -126,7 +126,7 @@ func (v *view) walk(t *target, info fs.FileInfo, o WalkOptions, yield func(Entry
 		if err != nil {
 			continue // no path can spell it, so nobody can be told of it
 		}
-		typ := fs.ModeDir
+		typ := step.dir.typ
 		if step.item != nil {
 			typ = step.item.typ
 		}
@@ -180,7 +180,7 @@ func (m *walkEntries) entry(p namespace.Path, typ fs.FileMode) *walkEntry {
 }
 
 // walkSlab is how many walkEntries share an allocation: 1 KiB with what the runtime
-// adds. Whoever keeps one keeps so much.
+// adds. Whoever keeps one keeps so much, and the texts of the other paths.
 const walkSlab = 42
 
 // walkEntry is the fs.DirEntry of an Entry. Walks make many, so it is small.

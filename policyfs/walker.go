@@ -45,6 +45,7 @@ type walkFilter interface {
 type walkDir struct {
 	path  namespace.Path
 	asked namespace.Path // the path as it was asked for, where the shorthand applied
+	typ   fs.FileMode    // as the directory it is in said
 	scope any            // from the filter, of the directory it is in
 	keep  bool           // the filter wants it, not only what is below
 	skip  bool           // the caller does not want what is below
@@ -119,7 +120,7 @@ func newWalker(ctx context.Context, v *view, t *target, filter walkFilter, scope
 	w := &walker{
 		v:      v,
 		ctx:    ctx,
-		root:   &walkDir{path: t.Path, scope: scope},
+		root:   &walkDir{path: t.Path, typ: fs.ModeDir, scope: scope},
 		filter: filter,
 		limit:  v.fs.maxWalk(),
 		most:   prefetchers(),
@@ -204,7 +205,11 @@ func (w *walker) next() (walkStep, bool) {
 		}
 		item := &items[f.next]
 		below := f.dir.below(item)
-		if below != nil && !below.skip {
+		switch {
+		case below == nil:
+		case below.skip:
+			f.dir.dirs[item.dir-1] = nil // what is not visited, too
+		default:
 			f.later = append(f.later, f.next)
 		}
 		f.next++
@@ -284,7 +289,7 @@ func (w *walker) read(d *walkDir, s *listScratch) (items []walkItem, dirs []*wal
 		keep, enter, child := w.filter.judge(d, scope, e)
 		if enter && e.IsDir() {
 			if below := w.child(d, e.name, child); below != nil {
-				below.keep = keep
+				below.typ, below.keep = e.typ, keep
 				dirs = append(dirs, below)
 				item.dir = int32(len(dirs))
 			}
