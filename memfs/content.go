@@ -3,6 +3,7 @@ package memfs
 import (
 	"io"
 	"math"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/workspacefs/workspacefs/provider"
@@ -24,13 +25,15 @@ const (
 
 // content is the bytes of a file that are there; all others up to the size of
 // the inode are zero. The nil content is all holes. It is guarded by the mu of its
-// inode while it bears the owner of that, and never changes else.
+// inode while it bears the owner of that, and never changes else. While it is lent it
+// does not change either: who writes then leaves it to those who look at it.
 type content struct {
 	owner  *owner
 	head   []byte               // the bytes from 0, at most chunkSize
 	chunks *tree[int64, *chunk] // chunk i > 0 begins at i*chunkSize
 	bytes  int64                // in head and chunks
 	count  int64                // of head (unless empty) and chunks
+	lent   atomic.Int32         // how many look at head; raised under mu, lowered without
 }
 
 // chunk holds the first bytes of its part of the file, at most chunkSize.
@@ -225,17 +228,35 @@ func (n *inode) ownContent() *content {
 	switch c := n.content; {
 	case c == nil:
 		n.content = &content{owner: n.owner}
-	case c.owner != n.owner:
-		shared := *c
-		shared.owner = n.owner
-		shared.head = append(make([]byte, 0, len(c.head)), c.head...)
+	case n.shares(c):
+		own := &content{owner: n.owner, bytes: c.bytes, count: c.count}
+		own.head = append(make([]byte, 0, len(c.head)), c.head...)
 		if c.chunks != nil {
 			chunks := *c.chunks
-			shared.chunks = &chunks
+			own.chunks = &chunks
 		}
-		n.content = &shared
+		n.content = own
 	}
 	return n.content
+}
+
+// shares reports whether others see c, the content of n, and must not see a change of
+// it. The caller holds n.mu, for writing: then nobody can begin to look at it.
+func (n *inode) shares(c *content) bool { return c.owner != n.owner || c.lent.Load() > 0 }
+
+// lend returns the content, and all its bytes, if they lie in one piece of at most
+// limit bytes; else nil. They stay as they are until the caller lowers content.lent.
+// The caller holds n.mu.
+func (n *inode) lend(limit int) (*content, []byte) {
+	c, size := n.content, n.size.Load()
+	if c == nil && size == 0 {
+		c = &content{}
+	}
+	if c == nil || int64(len(c.head)) != size || size > int64(limit) {
+		return nil, nil
+	}
+	c.lent.Add(1)
+	return c, c.head[:size:size]
 }
 
 // read copies content to p as an io.ReaderAt does. The caller holds n.mu.
@@ -286,7 +307,7 @@ func (n *inode) truncate(m *FS, size int64) error {
 	}
 	if size < old && n.content != nil {
 		before := n.content.charge()
-		if size == 0 && n.content.owner != n.owner {
+		if size == 0 && n.shares(n.content) {
 			n.content = nil // nothing of what is shared is needed
 		} else {
 			n.ownContent().cut(size)

@@ -228,7 +228,7 @@ func TestDoneAndClosed(t *testing.T) {
 
 func checkClosed(t *testing.T, f provider.File) {
 	t.Helper()
-	var errs [8]error
+	var errs [9]error
 	_, errs[0] = f.ReadAt(make([]byte, 1), 0)
 	_, errs[1] = f.WriteAt([]byte("x"), 0)
 	_, _, errs[2] = f.Append([]byte("x"))
@@ -237,6 +237,7 @@ func checkClosed(t *testing.T, f provider.File) {
 	errs[5] = f.Sync()
 	errs[6] = f.Close()
 	_, errs[7] = f.ReadDir(0)
+	_, errs[8] = f.(provider.ContentViewer).ViewContent(1<<20, func([]byte) { t.Error("a closed file is shown") })
 	for i, err := range errs {
 		if err != fs.ErrClosed {
 			t.Errorf("operation %d on a closed file: %v", i, err)

@@ -17,10 +17,11 @@
 //
 // A handle stays on its object when the name is renamed, removed or replaced.
 // Content is copied in and out: no buffer of a caller is kept, and none of the
-// tree's is handed out. Bytes never written are holes; they read as zero and
-// cost no memory. Permission bits are kept as asked (there is no umask) and
-// reported, but not enforced: the process owns the tree. Access times are
-// accepted and not kept, because nothing reports them.
+// tree's is handed out, except to a [provider.ContentViewer] while it looks; then a
+// write to the file goes to a copy. Bytes never written are holes; they read as zero
+// and cost no memory. Permission bits are kept as asked (there is no umask) and
+// reported, but not enforced: the process owns the tree. Access times are accepted
+// and not kept, because nothing reports them.
 //
 // # Limits
 //

@@ -8,23 +8,55 @@ import (
 )
 
 var (
-	_ provider.File         = (*file)(nil)
-	_ provider.EntryRemover = (*file)(nil)
+	_ provider.File          = (*file)(nil)
+	_ provider.EntryRemover  = (*file)(nil)
+	_ provider.ContentViewer = (*file)(nil)
 )
 
 // ReadAt implements [provider.File].
 func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	f.h.n.mu.RLock()
 	defer f.h.n.mu.RUnlock()
-	switch {
-	case f.closed.Load():
-		return 0, fs.ErrClosed
-	case f.h.n.dir != nil:
-		return 0, syscall.EISDIR
-	case !f.access.read:
-		return 0, syscall.EBADF
+	if err := f.mayRead(); err != nil {
+		return 0, err
 	}
 	return f.h.n.read(p, off)
+}
+
+// ViewContent implements [provider.ContentViewer], for files without holes of up to
+// 256 KiB. No lock is held while fn runs. What a write leaves to fn is not charged.
+func (f *file) ViewContent(limit int, fn func(content []byte)) (ok bool, err error) {
+	c, text, err := f.lend(limit)
+	if c == nil {
+		return false, err
+	}
+	defer c.lent.Add(-1)
+	fn(text)
+	return true, nil
+}
+
+// lend is [inode.lend] for a reader of f.
+func (f *file) lend(limit int) (*content, []byte, error) {
+	f.h.n.mu.RLock()
+	defer f.h.n.mu.RUnlock()
+	if err := f.mayRead(); err != nil {
+		return nil, nil, err
+	}
+	c, text := f.h.n.lend(limit)
+	return c, text, nil
+}
+
+// mayRead reports whether f can be read. The caller holds n.mu.
+func (f *file) mayRead() error {
+	switch {
+	case f.closed.Load():
+		return fs.ErrClosed
+	case f.h.n.dir != nil:
+		return syscall.EISDIR
+	case !f.access.read:
+		return syscall.EBADF
+	}
+	return nil
 }
 
 // WriteAt implements [provider.File].

@@ -634,3 +634,50 @@ func TestTrim(t *testing.T) {
 		}
 	}
 }
+
+// TestViewEnds: a write copies at most once while content is looked at, and nothing
+// once nobody looks, however that ended.
+func TestViewEnds(t *testing.T) {
+	m := New(Options{})
+	f, err := m.Open(t.Context(), provider.MustPath("f"), provider.OpenOptions{Read: true, Write: true, Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := f.(*file).h.n
+	writes := func() (copied bool) {
+		t.Helper()
+		before := n.content
+		if _, err := f.WriteAt([]byte("x"), 0); err != nil {
+			t.Fatal(err)
+		}
+		return n.content != before
+	}
+	view := f.(provider.ContentViewer).ViewContent
+	writes()
+	view(1, func([]byte) {
+		view(1, func([]byte) {})
+		if !writes() || writes() {
+			t.Error("beside a view the first write copies, and no other")
+		}
+	})
+	if writes() {
+		t.Error("a write copies after a view that was written beside")
+	}
+	view(1, func([]byte) {})
+	if writes() {
+		t.Error("a write copies after a view")
+	}
+	reason := errors.New("a reason")
+	func() {
+		defer func() {
+			if got := recover(); got != reason {
+				t.Errorf("the panic of fn arrives as %v", got)
+			}
+		}()
+		view(1, func([]byte) { panic(reason) })
+	}()
+	if writes() {
+		t.Error("a write copies after a view that ended in a panic")
+	}
+}

@@ -454,6 +454,7 @@ func TestAllocations(t *testing.T) {
 		"stat none":  {0, func() { m.Stat(ctx, path("none")) }},
 		"open close": {1, func() { f, _ := m.Open(ctx, name, rw); f.Close() }},
 		"readat":     {0, func() { f.ReadAt(buf, 0) }},
+		"view":       {0, func() { f.(provider.ContentViewer).ViewContent(4*kib, func([]byte) {}) }},
 		"writeat":    {0, func() { f.WriteAt(buf, 0) }},
 		"file stat":  {1, func() { f.Stat() }},
 		"readfile":   {1, func() { m.ReadFile(ctx, name, 0) }},

@@ -222,6 +222,25 @@ type EntryReader interface {
 	StatEntry(elem string, info *Info) error
 }
 
+// ContentViewer is an optional interface of a regular [File]: it shows content that
+// lies in memory without copying it.
+//
+// If the whole content lies there in one piece of at most max bytes, as that of an
+// empty file always does, ViewContent calls fn with it once, on the goroutine of its
+// caller, and ok is true. Else fn is not called: a larger file, or one in several
+// pieces, has to be read.
+//
+// content is what ReadAt would give at one moment of the call. fn must neither write to
+// it nor keep it. It stays as it is while fn runs, and nobody waits for fn: what is
+// written to the file meanwhile takes effect at once, beside it. So fn may take long,
+// wait for others, and use the File. When fn panics, so does ViewContent.
+//
+// Errors are those of ReadAt: fs.ErrClosed after Close, syscall.EISDIR on a directory.
+// ok is false then.
+type ContentViewer interface {
+	ViewContent(max int, fn func(content []byte)) (ok bool, err error)
+}
+
 // FileReader is an optional interface of a [Provider]: it reads a whole file in
 // fewer steps than Open, Stat, ReadAt and Close. More than max bytes (max > 0)
 // is syscall.EFBIG, noticed before the content is allocated where the size is
