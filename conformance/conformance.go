@@ -82,6 +82,7 @@ func requirements() []requirement[*probe] {
 		pathRequirements(),
 		openRequirements(),
 		readRequirements(),
+		viewRequirements(),
 		writeRequirements(),
 		dirRequirements(),
 		mkdirRequirements(),

@@ -202,6 +202,152 @@ func reading(f func(m *mutated, ctx ctxT, name pathT, limit int64) ([]byte, erro
 	}
 }
 
+// shown is ViewContent as it should be.
+func shown(m *mutated, f *mutatedFile, name pathT, limit int, look func([]byte)) (bool, error) {
+	return f.File.(provider.ContentViewer).ViewContent(limit, look)
+}
+
+// viewing gives every File a ContentViewer with a fault.
+func viewing(view func(m *mutated, f *mutatedFile, name pathT, limit int, look func([]byte)) (bool, error)) func(*mutated) provider.Provider {
+	return func(m *mutated) provider.Provider {
+		m.file = func(f provider.File, name pathT, o openT) provider.File {
+			mf := &mutatedFile{File: f}
+			return mutatedView{mf, func(limit int, look func([]byte)) (bool, error) { return view(m, mf, name, limit, look) }}
+		}
+		return m
+	}
+}
+
+func viewMutants() []mutant {
+	return []mutant{
+		{name: "ViewContent shows whole pages only", seenIn: "memory maps", kills: "READ-ContentViewer-agrees", wrap: viewing(func(m *mutated, f *mutatedFile, name pathT, limit int, look func([]byte)) (bool, error) {
+			return shown(m, f, name, limit, func(content []byte) {
+				if len(content) > 4096 {
+					content = content[:len(content)&^4095]
+				}
+				look(content)
+			})
+		})},
+		{name: "ViewContent shows the pieces of a file one by one", seenIn: "chunked storage", kills: "READ-ContentViewer-agrees", wrap: viewing(func(m *mutated, f *mutatedFile, name pathT, limit int, look func([]byte)) (bool, error) {
+			return shown(m, f, name, limit, func(content []byte) {
+				for piece := range slices.Chunk(content, 32<<10) {
+					look(piece)
+				}
+				if len(content) == 0 {
+					look(content)
+				}
+			})
+		})},
+		{name: "ViewContent does not show an empty file", seenIn: "memory maps", kills: "READ-ContentViewer-agrees", wrap: viewing(func(m *mutated, f *mutatedFile, name pathT, limit int, look func([]byte)) (bool, error) {
+			if info, err := f.File.Stat(); err == nil && info.Size() == 0 {
+				return false, nil
+			}
+			return shown(m, f, name, limit, look)
+		})},
+		{name: "ViewContent ignores its bound", seenIn: "attacks: limits", kills: "READ-ContentViewer-bound", wrap: viewing(func(m *mutated, f *mutatedFile, name pathT, limit int, look func([]byte)) (bool, error) {
+			return shown(m, f, name, 1<<30, look)
+		})},
+		{name: "ViewContent refuses content of exactly max bytes", seenIn: "off by one", kills: "READ-ContentViewer-bound", wrap: viewing(func(m *mutated, f *mutatedFile, name pathT, limit int, look func([]byte)) (bool, error) {
+			return shown(m, f, name, limit-1, look)
+		})},
+		{name: "ViewContent shows the content of the open", seenIn: "copy at open", kills: "READ-ContentViewer-sees-writes-at-once", wrap: func(m *mutated) provider.Provider {
+			m.file = func(f provider.File, name pathT, o openT) provider.File {
+				mf := &mutatedFile{File: f}
+				data, err := provider.ReadFile(context.Background(), m.Provider, name)
+				return mutatedView{mf, func(limit int, look func([]byte)) (bool, error) {
+					if err != nil || len(data) > limit {
+						return shown(m, mf, name, limit, look)
+					}
+					look(data)
+					return true, nil
+				}}
+			}
+			return m
+		}},
+		{name: "ViewContent shows the bytes that a write changes", seenIn: "memory without copies", kills: "READ-ContentViewer-stays", wrap: func(m *mutated) provider.Provider {
+			var looked []byte
+			m.file = func(f provider.File, name pathT, o openT) provider.File {
+				mf := &mutatedFile{File: f}
+				mf.writeAt = func(p []byte, off int64) (int, error) {
+					if off >= 0 && off < int64(len(looked)) {
+						copy(looked[off:], p)
+					}
+					return mf.File.WriteAt(p, off)
+				}
+				return mutatedView{mf, func(limit int, look func([]byte)) (bool, error) {
+					return shown(m, mf, name, limit, func(content []byte) {
+						looked = bytes.Clone(content)
+						look(looked)
+					})
+				}}
+			}
+			return m
+		}},
+		{name: "writers wait for who looks at the content", seenIn: "memory without copies", kills: "READ-ContentViewer-stays", wrap: func(m *mutated) provider.Provider {
+			var mu sync.RWMutex
+			m.file = func(f provider.File, name pathT, o openT) provider.File {
+				mf := &mutatedFile{File: f}
+				mf.writeAt = func(p []byte, off int64) (int, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					return mf.File.WriteAt(p, off)
+				}
+				return mutatedView{mf, func(limit int, look func([]byte)) (bool, error) {
+					mu.RLock()
+					defer mu.RUnlock()
+					return shown(m, mf, name, limit, look)
+				}}
+			}
+			return m
+		}},
+		{name: "ViewContent makes a panic an error", seenIn: "recover in a library", kills: "READ-ContentViewer-panic", wrap: viewing(func(m *mutated, f *mutatedFile, name pathT, limit int, look func([]byte)) (ok bool, err error) {
+			defer func() {
+				if recover() != nil {
+					ok, err = false, syscall.EIO
+				}
+			}()
+			return shown(m, f, name, limit, look)
+		})},
+		{name: "a panic leaves the file locked", seenIn: "an unlock without defer", kills: "READ-ContentViewer-panic", wrap: func(m *mutated) provider.Provider {
+			var mu sync.Mutex
+			m.file = func(f provider.File, name pathT, o openT) provider.File {
+				mf := &mutatedFile{File: f}
+				mf.readAt = func(p []byte, off int64) (int, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					return mf.File.ReadAt(p, off)
+				}
+				return mutatedView{mf, func(limit int, look func([]byte)) (bool, error) {
+					mu.Lock()
+					ok, err := shown(m, mf, name, limit, look)
+					mu.Unlock()
+					return ok, err
+				}}
+			}
+			return m
+		}},
+		{name: "ViewContent works after Close", seenIn: "handle reuse", kills: "READ-ContentViewer-of-nothing", wrap: viewing(func(m *mutated, f *mutatedFile, name pathT, limit int, look func([]byte)) (bool, error) {
+			ok, err := shown(m, f, name, limit, look)
+			if !errors.Is(err, fs.ErrClosed) {
+				return ok, err
+			}
+			data, err := m.mem.ReadFile(context.Background(), name, int64(limit))
+			if err == nil {
+				look(data)
+			}
+			return err == nil, err
+		})},
+		{name: "ViewContent shows a directory as an empty file", seenIn: "optional interfaces", kills: "READ-ContentViewer-of-nothing", wrap: viewing(func(m *mutated, f *mutatedFile, name pathT, limit int, look func([]byte)) (bool, error) {
+			ok, err := shown(m, f, name, limit, look)
+			if errors.Is(err, syscall.EISDIR) {
+				look(nil)
+				return true, nil
+			}
+			return ok, err
+		})},
+	}
+}
+
 func writeMutants() []mutant {
 	size := func(f provider.File) int64 {
 		info, err := f.Stat()

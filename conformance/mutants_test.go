@@ -39,7 +39,7 @@ func golden(t *testing.T, name, want string) {
 // mutants returns every fault.
 func mutants() []mutant {
 	return slices.Concat(
-		pathMutants(), openMutants(), readMutants(), writeMutants(), dirMutants(), dirTreeMutants(), renameMutants(), replaceMutants(),
+		pathMutants(), openMutants(), readMutants(), viewMutants(), writeMutants(), dirMutants(), dirTreeMutants(), renameMutants(), replaceMutants(),
 		attrMutants(), linkMutants(), errMutants(), ctxMutants(), closeMutants(), concMutants(), quotaMutants(), caseMutants(), linkOpMutants(), diskMutants(),
 	)
 }
@@ -136,6 +136,7 @@ func TestSoundMemory(t *testing.T) {
 		"remover": removing(func(m *mutated, dir pathT, f provider.File, elem string, isDir bool) error {
 			return f.(provider.EntryRemover).RemoveEntry(elem, isDir)
 		}),
+		"viewer":  viewing(shown),
 		"entries": entries(func(m *mutated, name pathT) mutatedEntries { return mutatedEntries{} }),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -250,6 +250,16 @@ func infoOf(info fs.FileInfo, err error) (provider.Info, error) {
 	return *provider.NewInfo(info.Name(), info.Size(), info.Mode(), info.ModTime()), nil
 }
 
+// mutatedView is a File whose ViewContent has a fault.
+type mutatedView struct {
+	*mutatedFile
+	view func(limit int, look func([]byte)) (bool, error)
+}
+
+func (f mutatedView) ViewContent(limit int, look func(content []byte)) (bool, error) {
+	return f.view(limit, look)
+}
+
 // mutatedReader is a provider whose ReadFile has a fault.
 type mutatedReader struct {
 	*mutated
