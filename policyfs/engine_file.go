@@ -145,7 +145,8 @@ func (g *fileSearch) run(start, end int64) error {
 	}
 }
 
-// whole searches a file that text is the whole of.
+// whole searches a file that text is the whole of. It does not write to text, nor keep
+// it, nor read from the file.
 func (g *fileSearch) whole(text []byte) {
 	g.bytes.Add(int64(len(text)))
 	g.lines(text)

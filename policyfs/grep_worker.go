@@ -30,6 +30,8 @@ type grepWorker struct {
 	out    chan<- grepBatch
 	path   namespace.Path
 	name   string
+	look   func(text []byte) // searches a whole file in place, made once
+	unfit  error             // why that file is left out
 }
 
 // newSearch returns what a goroutine searches with.
@@ -53,6 +55,11 @@ func (r *grep) newSearch() *fileSearch {
 func (r *grep) newWorker(g *fileSearch) *grepWorker {
 	w := &grepWorker{r: r, search: g}
 	g.emit = w.emit
+	w.look = func(text []byte) {
+		if w.unfit = r.judge(text); w.unfit == nil {
+			g.whole(text)
+		}
+	}
 	return w
 }
 
@@ -155,20 +162,19 @@ func (w *grepWorker) file() (err error) {
 	defer f.Close()
 	g := w.search
 	g.begin(f)
-	// Text that lies in memory already is copied as well. A view of it would be
-	// locked while lines are handed over, and a caller that writes to the file
-	// between two matches would wait for itself; or it would be shared, and the
-	// next write pay for the copy.
+	if v, ok := f.(provider.ContentViewer); ok {
+		if ok, err := w.view(v); ok || err != nil {
+			return err
+		}
+	}
 	n, err := f.ReadAt(g.buf, 0)
-	limit := w.r.q.MaxFileBytes
-	switch {
-	case err != nil && !errors.Is(err, io.EOF):
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
-	case limit > 0 && int64(n) > limit:
-		return syscall.EFBIG
-	case isBinary(g.buf[:n]):
-		return ErrBinary
-	case err != nil:
+	}
+	if err := w.r.judge(g.buf[:n]); err != nil {
+		return err
+	}
+	if err != nil {
 		g.whole(g.buf[:n])
 		return nil
 	}
@@ -176,13 +182,35 @@ func (w *grepWorker) file() (err error) {
 	if err != nil {
 		return err
 	}
-	if limit > 0 && info.Size() > limit {
+	if limit := w.r.q.MaxFileBytes; limit > 0 && info.Size() > limit {
 		return syscall.EFBIG
 	}
 	if w.r.workers > 1 && g.before == 0 && g.after == 0 && info.Size() >= 2*partSize {
 		return w.parts(f, info.Size())
 	}
 	return g.run(0, -1)
+}
+
+// view searches a file where it lies in memory, if all of it does. Lines may be handed
+// over meanwhile, and a caller may write to the file between two of them: nobody waits
+// for who looks at it, and it stays as it is.
+func (w *grepWorker) view(v provider.ContentViewer) (ok bool, err error) {
+	if ok, err = v.ViewContent(len(w.search.buf), w.look); ok {
+		err = w.unfit
+	}
+	return ok, err
+}
+
+// judge returns why a file that begins with text is left out, or nil.
+func (r *grep) judge(text []byte) error {
+	limit := r.q.MaxFileBytes
+	switch {
+	case limit > 0 && int64(len(text)) > limit:
+		return syscall.EFBIG
+	case isBinary(text):
+		return ErrBinary
+	}
+	return nil
 }
 
 // filePart is a part of a large file: the lines that begin in it.
