@@ -225,3 +225,77 @@ func TestFileSearchOfChangingFiles(t *testing.T) {
 		})
 	}
 }
+
+// TestLongLinesOfOneText: a pattern that is one text is found in lines of many pieces
+// exactly where it is, across their ends and beside broken runes.
+func TestLongLinesOfOneText(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 3))
+	pieces := []string{"a", "b", "ab", "\u00e9", "\xc3", "\xa9", "\u20ac", "\xe2\x82", "\xf0\x9f\x98", "x"}
+	random := func(n int) string {
+		var b strings.Builder
+		for b.Len() < n {
+			b.WriteString(pieces[r.IntN(len(pieces))])
+		}
+		return b.String()
+	}
+	found := 0
+	for range engineRounds(20000) {
+		text := random(1 + r.IntN(9))
+		for !utf8.ValidString(text) {
+			text = random(1 + r.IntN(9))
+		}
+		line := random(r.IntN(300))
+		if r.IntN(2) == 0 {
+			line = strings.ReplaceAll(line, text, "")
+		}
+		if r.IntN(4) == 0 {
+			at := r.IntN(len(line) + 1)
+			line = line[:at] + text + line[at:]
+		}
+		q := Query{Pattern: text, Literal: true, MaxLineBytes: 20}
+		var got []Match
+		g := newFileSearch(t, q, 24, 24, 32, func(m Match) bool { got = append(got, m); return true })
+		g.begin(strings.NewReader(line + "\nx"))
+		if err := g.run(0, -1); err != nil {
+			t.Fatal(err)
+		}
+		got = slices.DeleteFunc(got, func(m Match) bool { return m.Line != 1 })
+		switch at := strings.Index(line, text); {
+		case at < 0 && len(got) > 0, at >= 0 && (len(got) != 1 || got[0].Column != at+1):
+			t.Fatalf("%q in %q: %v, want it at %d", text, line, got, at)
+		case at >= 0:
+			found++
+		}
+	}
+	if found < engineRounds(20000)/10 {
+		t.Errorf("found only %d times", found)
+	}
+}
+
+// TestLongLinesOfPatterns: of a pattern that is more than a text, no piece is left out.
+func TestLongLinesOfPatterns(t *testing.T) {
+	far := strings.Repeat("x", 500)
+	for _, tc := range []struct{ pattern, line string }{
+		{"ab.*y", "ab" + far + "y"},
+		{"ab[^y]*y", "--ab" + far + "y" + far},
+		{"ab|y", far + "y" + far},
+		{"abx+$", far + "ab" + far},
+		{"^x+ab", far + "ab"},
+		{"(?i)aby", far + "ABY" + far},
+	} {
+		for _, line := range []string{tc.line, strings.Replace(tc.line, "a", "", 1)} {
+			n := 0
+			q := Query{Pattern: tc.pattern, MaxLineBytes: 20}
+			g := newFileSearch(t, q, 24, 24, 32, func(Match) bool { n++; return true })
+			g.begin(strings.NewReader(line))
+			if err := g.run(0, -1); err != nil {
+				t.Fatal(err)
+			}
+			if want := regexp.MustCompile(tc.pattern).MatchString(line); n > 1 || (n == 1) != want {
+				t.Errorf("%q in %q: %d matches, want %v", tc.pattern, line, n, want)
+			}
+		}
+	}
+}

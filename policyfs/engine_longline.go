@@ -31,7 +31,7 @@ func (g *fileSearch) longLine(have int) error {
 			piece = piece[:wholeRunes(piece)]
 		}
 		if search {
-			g.s.automaton().feed(&state, piece)
+			g.s.feed(&state, piece)
 		}
 		if end >= 0 {
 			break
@@ -46,7 +46,7 @@ func (g *fileSearch) longLine(have int) error {
 		}
 		if err != nil && bytes.IndexByte(g.buf[:have], '\n') < 0 {
 			if search {
-				g.s.automaton().feed(&state, g.buf[:have])
+				g.s.feed(&state, g.buf[:have])
 			}
 			end = at + int64(have)
 			next = end
@@ -74,6 +74,25 @@ func (g *fileSearch) longLine(have int) error {
 	g.line++
 	g.base = next
 	return nil
+}
+
+// feed has the automaton read the next piece of a line. Where the pattern is one text
+// that the piece does not hold, it reads no more than what may belong to one that lies
+// in two pieces: at its begin with a byte behind that, which the automaton reads to
+// know a match. A rune that is cut there belongs to none.
+func (s *scanner) feed(state *lineState, piece []byte) {
+	d := s.automaton()
+	if s.e.exact && len(s.e.literals) == 1 && !s.e.literals[0].fold {
+		text := s.e.literals[0].text
+		if len(piece) > 2*len(text) && !bytes.Contains(piece, text) {
+			d.feed(state, piece[:len(text)])
+			if !state.matched {
+				*state = d.line()
+			}
+			piece = piece[len(piece)-len(text):]
+		}
+	}
+	d.feed(state, piece)
 }
 
 // wholeRunes returns how much of a piece of a line can be matched without
