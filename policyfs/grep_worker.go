@@ -76,6 +76,7 @@ func (w *grepWorker) job(job *grepJob) {
 	w.out = job.out
 	w.batch = grepBatch{skipped: job.skipped}
 	w.size = 0
+	files := int64(0)
 	for _, path := range job.files {
 		if w.r.stop.Load() {
 			break
@@ -91,8 +92,11 @@ func (w *grepWorker) job(job *grepJob) {
 			}
 			w.batch.skipped = append(w.batch.skipped, grepSkip{w.name, err})
 		}
-		w.r.files.Add(1)
+		files++
 	}
+	w.r.files.Add(files)
+	w.r.bytes.Add(w.search.small)
+	w.search.small = 0
 	w.batch.err, w.batch.last = job.err, true
 	w.flush()
 }
