@@ -233,12 +233,16 @@ func TestSweptBeforeTheLock(t *testing.T) {
 		lay(t, base, "", "root/", "root/f: old", "removed/")
 		p := m.openDir(t, base+"/root", diskfs.Options{NoSync: true})
 		var stop atomic.Bool
-		var swept atomic.Int32
+		var swept, tries atomic.Int32
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			for !stop.Load() {
+			const often = 4
+			for last, met := int32(-1), 0; !stop.Load(); {
 				for _, name := range names(t, base+"/root") {
-					if !diskfs.IsReserved(name) {
+					if try := tries.Load(); try != last {
+						last, met = try, 0
+					}
+					if met == often || !diskfs.IsReserved(name) {
 						continue
 					}
 					f, err := os.Open(filepath.Join(base, "root", name))
@@ -248,21 +252,21 @@ func TestSweptBeforeTheLock(t *testing.T) {
 					if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil &&
 						os.Rename(filepath.Join(base, "root", name), filepath.Join(base, "removed", name)) == nil {
 						swept.Add(1)
+						met++
 					}
 					f.Close()
 				}
 			}
 		})
-		tries := 0
 		const enough = 20 // swept: one of a hundred tries
-		for deadline := time.Now().Add(time.Minute); swept.Load() < enough && time.Now().Before(deadline); tries++ {
+		for deadline := time.Now().Add(time.Minute); swept.Load() < enough && time.Now().Before(deadline); tries.Add(1) {
 			if err := provider.WriteFile(t.Context(), p, path("f"), []byte("new"), 0); err != nil {
 				t.Errorf("Replace: %v", err)
 			}
 		}
 		stop.Store(true)
 		wg.Wait()
-		t.Logf("MEASURED %s: %d swept in %d Replaces", t.Name(), swept.Load(), tries)
+		t.Logf("MEASURED %s: %d swept in %d Replaces", t.Name(), swept.Load(), tries.Load())
 		if swept.Load() < enough {
 			t.Error("too few temporaries were met before their lock")
 		}
