@@ -45,7 +45,9 @@ type fileSearch struct {
 	emit    func(line, column int, offset int64, text string) bool // column 0: of context
 	stop    *atomic.Bool
 	bytes   *atomic.Int64 // what all searches have read, but for small
-	small   int64         // bytes of whole files, for the owner to add: many goroutines that write to one place for each small file slow each other down
+	// small is the bytes of whole files, which the owner adds to bytes now and then:
+	// goroutines that write to one place for each small file slow each other down.
+	small int64
 
 	base    int64 // offset in the file of the text that is being searched
 	line    int   // number of the line at counted

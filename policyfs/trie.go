@@ -312,37 +312,6 @@ func (c *compiled) decide(op Op, at namespace.Path) Decision {
 	return Decision{Allow: ok, Rule: c.texts[rule]}
 }
 
-// showsAbove reports that p allows OpStat of every directory above at, as far as
-// that can be seen by reading at once: an allow_read contains the root, and nothing
-// in at is denied, hidden or sensitive, so that nothing above is. A policy of the
-// caller's is not asked; for it, and for what it is part of, the answer is no.
-func showsAbove(p Policy, at namespace.Path) bool {
-	switch p := p.(type) {
-	case *compiled:
-		return p != nil && p.showsAbove(at)
-	case *composed:
-		if p == nil || len(p.layers) == 0 {
-			return false
-		}
-		for i := range p.layers {
-			if l := &p.layers[i]; l.rules == nil || !l.rules.showsAbove(at) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
-}
-
-func (m *matcher) showsAbove(at namespace.Path) bool {
-	s := m.root
-	if s.cover[allowRead] == 0 {
-		return false
-	}
-	m.walk(&s, pathElems(at)) // what a state has read of these stays
-	return s.cover[denyRead] == 0 && s.sensitive == 0 && !s.hidden
-}
-
 // judge answers op for the path that s has read, except what OpMoveTree asks
 // about places below it. These are the formulas of the design, each condition in
 // the order in which a refusal names it.
