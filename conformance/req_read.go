@@ -44,7 +44,8 @@ func pattern(n int) string {
 // sizes are file sizes around what implementations treat differently.
 var sizes = []int{0, 1, 2, 511, 512, 513, 4095, 4096, 4097, 32767, 32768, 32769, 65535, 65536, 65537, 131072, 1<<20 + 3}
 
-func readWhole(c *probe) {
+// sized builds a file of each size, full of its pattern, and calls check with them.
+func (c *probe) sized(check func(name string, n int)) {
 	var layout []string
 	for _, n := range sizes {
 		layout = append(layout, fmt.Sprintf("d/f%d=%s", n, pattern(n)))
@@ -52,10 +53,15 @@ func readWhole(c *probe) {
 	c.build(layout...)
 	for _, n := range sizes {
 		c.calls.clear()
-		name := fmt.Sprintf("d/f%d", n)
+		check(fmt.Sprintf("d/f%d", n), n)
+	}
+}
+
+func readWhole(c *probe) {
+	c.sized(func(name string, n int) {
 		c.holdsContent(name, pattern(n))
 		c.expect(c.info(name).Size() == int64(n), fmt.Sprintf("Size is %d", n), "%d", c.info(name).Size())
-	}
+	})
 }
 
 func readOffsets(c *probe) {

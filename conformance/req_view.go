@@ -70,19 +70,13 @@ func (c *probe) shows(v provider.ContentViewer, what, want string) (ok bool) {
 }
 
 func viewAgrees(c *probe) {
-	var layout []string
-	for _, n := range sizes {
-		layout = append(layout, fmt.Sprintf("d/f%d=%s", n, pattern(n)))
-	}
-	c.build(layout...)
-	for _, n := range sizes {
-		c.calls.clear()
-		_, v := c.viewer(fmt.Sprintf("d/f%d", n))
+	c.sized(func(name string, n int) {
+		_, v := c.viewer(name)
 		for range 2 {
 			ok := c.shows(v, fmt.Sprintf("a file of %d bytes", n), pattern(n))
 			c.expect(ok || n > 0, "an empty file is shown", "it is not")
 		}
-	}
+	})
 }
 
 func viewBound(c *probe) {
