@@ -180,8 +180,8 @@ func (c *probe) unchanged(dir string, f func()) {
 	c.sameTree(before, c.observe(dir))
 }
 
-// read returns the content of a file, read by ReadAt, and by the FileReader
-// where there is one: both must agree.
+// read returns the content of a file, read by ReadAt, and by the FileReader and the
+// FileIntoReader where there are: all must agree.
 func (c *probe) read(name string) string {
 	data, err := provider.ReadFile(c.ctx, withoutReader(c.p), provider.MustPath(name))
 	c.ok(err)
@@ -190,6 +190,14 @@ func (c *probe) read(name string) string {
 		c.ok(err)
 		if string(fast) != string(data) {
 			c.failNow("ReadFile of "+name+" gives what Open and ReadAt give: "+describeBytes(data), describeBytes(fast))
+		}
+	}
+	if r, ok := c.p.(provider.FileIntoReader); ok {
+		p := make([]byte, len(data))
+		n, err := r.ReadFileInto(c.ctx, provider.MustPath(name), p)
+		c.ok(err)
+		if string(p[:n]) != string(data) {
+			c.failNow("ReadFileInto of "+name+" gives what Open and ReadAt give: "+describeBytes(data), describeBytes(p[:n]))
 		}
 	}
 	return string(data)

@@ -202,6 +202,88 @@ func reading(f func(m *mutated, ctx ctxT, name pathT, limit int64) ([]byte, erro
 	}
 }
 
+// readInto is ReadFileInto as it should be.
+func readInto(m *mutated, ctx ctxT, name pathT, p []byte) (int, error) {
+	data, err := m.mem.ReadFile(ctx, name, 0)
+	if err == nil && len(data) > len(p) {
+		err = syscall.EFBIG
+	}
+	if err != nil {
+		return 0, err
+	}
+	return copy(p, data), nil
+}
+
+// readingInto gives the provider a ReadFileInto with a fault.
+func readingInto(read func(m *mutated, ctx ctxT, name pathT, p []byte) (int, error)) func(*mutated) provider.Provider {
+	return func(m *mutated) provider.Provider {
+		whole := func(ctx ctxT, name pathT, limit int64) ([]byte, error) { return m.mem.ReadFile(ctx, name, limit) }
+		return mutatedInto{mutatedReader{m, whole}, func(ctx ctxT, name pathT, p []byte) (int, error) { return read(m, ctx, name, p) }}
+	}
+}
+
+func intoMutants() []mutant {
+	return []mutant{
+		{name: "ReadFileInto takes a directory for an empty file", seenIn: "optional interfaces", kills: "READ-FileIntoReader-agrees", wrap: readingInto(func(m *mutated, ctx ctxT, name pathT, p []byte) (int, error) {
+			n, err := readInto(m, ctx, name, p)
+			if errors.Is(err, syscall.EISDIR) {
+				return 0, nil
+			}
+			return n, err
+		})},
+		{name: "ReadFileInto takes what fits for the whole file", seenIn: "io.Reader misread", kills: "READ-FileIntoReader-agrees", wrap: readingInto(func(m *mutated, ctx ctxT, name pathT, p []byte) (int, error) {
+			data, err := m.mem.ReadFile(ctx, name, 0)
+			return copy(p, data), err
+		})},
+		{name: "ReadFileInto refuses a file of exactly len(p) bytes", seenIn: "off by one", kills: "READ-FileIntoReader-agrees", wrap: readingInto(func(m *mutated, ctx ctxT, name pathT, p []byte) (int, error) {
+			n, err := readInto(m, ctx, name, p)
+			if err == nil && n == len(p) && n > 0 {
+				return 0, syscall.EFBIG
+			}
+			return n, err
+		})},
+		{name: "ReadFileInto looks at no file without room for one", seenIn: "attacks: limits", kills: "READ-FileIntoReader-agrees", wrap: readingInto(func(m *mutated, ctx ctxT, name pathT, p []byte) (int, error) {
+			if len(p) == 0 {
+				return 0, ctx.Err()
+			}
+			return readInto(m, ctx, name, p)
+		})},
+		{name: "ReadFileInto uses the room behind the bytes it is given", seenIn: "append to a slice", kills: "READ-FileIntoReader-writes-no-more", wrap: readingInto(func(m *mutated, ctx ctxT, name pathT, p []byte) (int, error) {
+			n, err := readInto(m, ctx, name, p[:cap(p)])
+			if err == nil && n > len(p) {
+				return 0, syscall.EFBIG
+			}
+			return n, err
+		})},
+		{name: "ReadFileInto keeps the bytes it was given", seenIn: "memory without copies", kills: "READ-FileIntoReader-keeps-nothing", wrap: func(m *mutated) provider.Provider {
+			cache := map[string][]byte{}
+			return readingInto(func(m *mutated, ctx ctxT, name pathT, p []byte) (int, error) {
+				if data, ok := cache[name.String()]; ok && len(data) <= len(p) {
+					return copy(p, data), nil
+				}
+				n, err := readInto(m, ctx, name, p)
+				if err == nil {
+					cache[name.String()] = p[:n]
+				}
+				return n, err
+			})(m)
+		}},
+		{name: "ReadFileInto follows links", seenIn: "optional interfaces", kills: "LINK-refused-by-read-file-into", wrap: readingInto(func(m *mutated, ctx ctxT, name pathT, p []byte) (int, error) {
+			return readInto(m, ctx, m.follow(name, true), p)
+		})},
+		{name: "ReadFileInto ignores its context", seenIn: "optional interfaces", kills: "CTX-cancelled", wrap: readingInto(func(m *mutated, ctx ctxT, name pathT, p []byte) (int, error) {
+			return readInto(m, context.WithoutCancel(ctx), name, p)
+		})},
+		{name: "ReadFileInto takes every file for empty after Close", seenIn: "optional interfaces", kills: "CLOSE-provider", wrap: readingInto(func(m *mutated, ctx ctxT, name pathT, p []byte) (int, error) {
+			n, err := readInto(m, ctx, name, p)
+			if errors.Is(err, fs.ErrClosed) {
+				return 0, nil
+			}
+			return n, err
+		})},
+	}
+}
+
 // shown is ViewContent as it should be.
 func shown(m *mutated, f *mutatedFile, name pathT, limit int, look func([]byte)) (bool, error) {
 	return f.File.(provider.ContentViewer).ViewContent(limit, look)

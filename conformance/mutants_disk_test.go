@@ -17,15 +17,21 @@ import (
 // onDisk makes a harness over a directory of the host with one fault. host gives
 // the path that a name has there, as naive storage would use it.
 func onDisk(fault func(m *mutated, host func(pathT) string)) func() conformance.Harness {
+	return onDiskAs(func(m *mutated, host func(pathT) string) provider.Provider {
+		fault(m, host)
+		return m
+	})
+}
+
+// onDiskAs is onDisk for a fault that makes another provider of m.
+func onDiskAs(wrap func(m *mutated, host func(pathT) string) provider.Provider) func() conformance.Harness {
 	return func() conformance.Harness {
 		return diskHarness(func(dir string) (provider.Provider, error) {
 			disk, err := diskfs.Open(dir, diskfs.Options{NoSync: true})
 			if err != nil {
 				return nil, err
 			}
-			m := &mutated{Provider: disk}
-			fault(m, func(name pathT) string { return filepath.Join(dir, filepath.FromSlash(name.String())) })
-			return m, nil
+			return wrap(&mutated{Provider: disk}, func(name pathT) string { return filepath.Join(dir, filepath.FromSlash(name.String())) }), nil
 		})
 	}
 }
@@ -65,6 +71,24 @@ func diskMutants() []mutant {
 		{name: "on disk, Stat is a call by path (attacked by name)", seenIn: "afero.OsFs", kills: "LINK-nothing-outside-is-touched", over: onDisk(naiveStat)},
 		{name: "on disk, Stat is a call by path (a link put there later)", seenIn: "attacks: swap-dir", kills: "LINK-swapped-in-later", over: onDisk(naiveStat)},
 		{name: "on disk, Stat is a call by path (a race)", seenIn: "attacks: swap-dir", kills: "LINK-swapped-in-at-any-moment", racy: true, over: onDisk(naiveStat)},
+		{name: "on disk, ReadFileInto looks first and opens by path then", seenIn: "attacks: swap-dir", kills: "LINK-swapped-in-at-any-moment", racy: true, over: onDiskAs(func(m *mutated, host func(pathT) string) provider.Provider {
+			whole := func(ctx ctxT, name pathT, limit int64) ([]byte, error) {
+				return provider.ReadFileMax(ctx, m.Provider, name, limit)
+			}
+			return &mutatedInto{mutatedReader{m, whole}, func(ctx ctxT, name pathT, p []byte) (int, error) {
+				data, err := whole(ctx, name, 0)
+				switch {
+				case err != nil:
+					return 0, err
+				case len(data) > len(p):
+					return 0, syscall.EFBIG
+				}
+				if data, err = os.ReadFile(host(name)); err != nil {
+					return 0, fs.ErrNotExist
+				}
+				return copy(p, data), nil
+			}}
+		})},
 		{name: "on disk, LinkFree is claimed", seenIn: "go-billy capabilities", kills: "LINK-free-claim", over: onDisk(func(m *mutated, _ func(pathT) string) {
 			m.features = func() provider.Features {
 				f := m.Provider.Features()

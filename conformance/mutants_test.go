@@ -39,7 +39,7 @@ func golden(t *testing.T, name, want string) {
 // mutants returns every fault.
 func mutants() []mutant {
 	return slices.Concat(
-		pathMutants(), openMutants(), readMutants(), viewMutants(), writeMutants(), dirMutants(), dirTreeMutants(), renameMutants(), replaceMutants(),
+		pathMutants(), openMutants(), readMutants(), viewMutants(), intoMutants(), writeMutants(), dirMutants(), dirTreeMutants(), renameMutants(), replaceMutants(),
 		attrMutants(), linkMutants(), errMutants(), ctxMutants(), closeMutants(), concMutants(), quotaMutants(), caseMutants(), linkOpMutants(), diskMutants(),
 	)
 }
@@ -133,6 +133,7 @@ func TestSoundMemory(t *testing.T) {
 		"reader": reading(func(m *mutated, ctx ctxT, name pathT, limit int64) ([]byte, error) {
 			return m.mem.ReadFile(ctx, name, limit)
 		}),
+		"into": readingInto(readInto),
 		"remover": removing(func(m *mutated, dir pathT, f provider.File, elem string, isDir bool) error {
 			return f.(provider.EntryRemover).RemoveEntry(elem, isDir)
 		}),

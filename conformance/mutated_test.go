@@ -38,6 +38,9 @@ type mutated struct {
 
 var _ provider.Provider = (*mutated)(nil)
 
+// base returns m, also from the types that embed it.
+func (m *mutated) base() *mutated { return m }
+
 func (m *mutated) Open(ctx context.Context, name provider.Path, opts provider.OpenOptions) (provider.File, error) {
 	open := m.Provider.Open
 	if m.open != nil {
@@ -270,6 +273,16 @@ func (m mutatedReader) ReadFile(ctx context.Context, name provider.Path, limit i
 	return m.readFile(ctx, name, limit)
 }
 
+// mutatedInto is a provider whose ReadFileInto has a fault.
+type mutatedInto struct {
+	mutatedReader
+	readFileInto func(ctx context.Context, name provider.Path, p []byte) (int, error)
+}
+
+func (m mutatedInto) ReadFileInto(ctx context.Context, name provider.Path, p []byte) (int, error) {
+	return m.readFileInto(ctx, name, p)
+}
+
 // mutatedInfo is a FileInfo with a fault.
 type mutatedInfo struct {
 	fs.FileInfo
@@ -377,10 +390,7 @@ func (mu mutant) harness() conformance.Harness {
 	}
 	h := conformance.Harness{
 		Plant: func(t testing.TB, p provider.Provider, target string, name provider.Path) {
-			m, ok := p.(*mutated)
-			if !ok {
-				m = p.(mutatedReader).mutated
-			}
+			m := p.(interface{ base() *mutated }).base()
 			if err := m.mem.Symlink(target, name); err != nil {
 				t.Fatal(err)
 			}

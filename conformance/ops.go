@@ -68,6 +68,13 @@ func ops() []op {
 			},
 		},
 		{
+			id: "read-file-into", text: "ReadFileInto", needs: needFileIntoReader, onLink: link,
+			act: func(c *probe, name string) error {
+				_, err := c.p.(provider.FileIntoReader).ReadFileInto(c.ctx, provider.MustPath(name), make([]byte, 4096))
+				return err
+			},
+		},
+		{
 			id: "stat", text: "Stat",
 			act: func(c *probe, name string) error { _, err := c.stat(name); return err },
 		},
@@ -113,11 +120,13 @@ func ops() []op {
 // applies reports whether the provider offers what the operation needs.
 func (o op) applies(c *probe) bool {
 	_, hasReader := c.p.(provider.FileReader)
+	_, hasInto := c.p.(provider.FileIntoReader)
 	return (o.needs&needWrite == 0 || c.features.Write) &&
 		(o.needs&needInPlace == 0 || c.features.Write && c.features.InPlace) &&
 		(o.needs&needChmod == 0 || c.features.Chmod) &&
 		(o.needs&needChtimes == 0 || c.features.Chtimes) &&
-		(o.needs&needFileReader == 0 || hasReader)
+		(o.needs&needFileReader == 0 || hasReader) &&
+		(o.needs&needFileIntoReader == 0 || hasInto)
 }
 
 // eachOp runs f for every operation that applies, with a log of its own.

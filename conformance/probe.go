@@ -12,26 +12,30 @@ import (
 )
 
 // need is what must be there for a requirement to apply.
-type need uint16
+type need uint32
 
 const (
-	needWrite       need = 1 << iota // Features.Write
-	needInPlace                      // Features.InPlace
-	needChmod                        // Features.Chmod
-	needChtimes                      // Features.Chtimes
-	needLinks                        // a way to plant links
-	needHostDir                      // Harness.HostDir
-	needPOSIX                        // FIFOs and odd names in HostDir
-	needReopen                       // Harness.Reopen
-	needQuota                        // Features.Quota
-	needCase                         // Features.CaseSensitive
-	needAtomic                       // Features.AtomicRename
-	needRaceFree                     // Features.RaceFree
-	needReadOnly                     // no Features.Write
-	needFileReader                   // the optional interface
-	needRemover                      // the optional interface
-	needEntryReader                  // the optional interface
+	needWrite          need = 1 << iota // Features.Write
+	needInPlace                         // Features.InPlace
+	needChmod                           // Features.Chmod
+	needChtimes                         // Features.Chtimes
+	needLinks                           // a way to plant links
+	needHostDir                         // Harness.HostDir
+	needPOSIX                           // FIFOs and odd names in HostDir
+	needReopen                          // Harness.Reopen
+	needQuota                           // Features.Quota
+	needCase                            // Features.CaseSensitive
+	needAtomic                          // Features.AtomicRename
+	needRaceFree                        // Features.RaceFree
+	needReadOnly                        // no Features.Write
+	needFileReader                      // the optional interface
+	needFileIntoReader                  // the optional interface
+	needRemover                         // the optional interface
+	needEntryReader                     // the optional interface
 )
+
+// needReader is what operations need that not every provider has a method for.
+const needReader = needFileReader | needFileIntoReader
 
 // probe is what the check of one requirement works with.
 type probe struct {
@@ -102,6 +106,7 @@ func (c *probe) use(p provider.Provider) {
 // there.
 func (c *probe) checkNeeds() {
 	_, hasReader := c.raw.(provider.FileReader)
+	_, hasInto := c.raw.(provider.FileIntoReader)
 	for _, n := range []struct {
 		need   need
 		there  bool
@@ -120,6 +125,7 @@ func (c *probe) checkNeeds() {
 		{needCase, c.features.CaseSensitive, "Features.CaseSensitive is false"},
 		{needRaceFree, c.features.RaceFree, "Features.RaceFree is false"},
 		{needFileReader, hasReader, "the provider has no FileReader"},
+		{needFileIntoReader, hasInto, "the provider has no FileIntoReader"},
 	} {
 		if c.needs&n.need != 0 && !n.there {
 			c.skip(n.reason)

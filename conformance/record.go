@@ -26,10 +26,18 @@ type recorderWithReader struct{ *recorder }
 
 var _ provider.FileReader = recorderWithReader{}
 
+// recorderWithInto is a recorder of a provider that has a FileIntoReader.
+type recorderWithInto struct{ recorderWithReader }
+
+var _ provider.FileIntoReader = recorderWithInto{}
+
 // record wraps p. The wrapper has the optional interfaces that p has.
 func record(tr *trial, p provider.Provider, inv *invariants) provider.Provider {
 	r := &recorder{tr: tr, inner: p, inv: inv}
-	if _, ok := p.(provider.FileReader); ok {
+	switch p.(type) {
+	case provider.FileIntoReader:
+		return recorderWithInto{recorderWithReader{r}}
+	case provider.FileReader:
 		return recorderWithReader{r}
 	}
 	return r
@@ -159,9 +167,23 @@ func (r recorderWithReader) ReadFile(ctx context.Context, name provider.Path, li
 	return data, nil
 }
 
-// withoutReader hides the FileReader of a recorded provider.
+// ReadFileInto implements [provider.FileIntoReader].
+func (r recorderWithInto) ReadFileInto(ctx context.Context, name provider.Path, p []byte) (int, error) {
+	end := r.tr.calls.begin("ReadFileInto(%s, %d bytes)", quote(name), len(p))
+	n, err := r.inner.(provider.FileIntoReader).ReadFileInto(ctx, name, p)
+	if err != nil {
+		return 0, r.done(end, "ReadFileInto", err)
+	}
+	end(fmt.Sprint(n))
+	return n, nil
+}
+
+// withoutReader hides the FileReader and the FileIntoReader of a recorded provider.
 func withoutReader(p provider.Provider) provider.Provider {
-	if r, ok := p.(recorderWithReader); ok {
+	switch r := p.(type) {
+	case recorderWithInto:
+		return r.recorder
+	case recorderWithReader:
 		return r.recorder
 	}
 	return p

@@ -44,7 +44,7 @@ func errProvoke(c *probe) {
 	cancelled, cancel := context.WithCancel(c.ctx)
 	cancel()
 	for _, o := range ops() {
-		if o.needs&needFileReader != 0 && !o.applies(c) {
+		if o.needs&needReader != 0 && !o.applies(c) {
 			continue
 		}
 		c.calls.clear()
@@ -74,7 +74,7 @@ func errProvoke(c *probe) {
 	g.Sync()
 	c.p.Close()
 	for _, o := range ops() {
-		if o.needs&needFileReader == 0 || o.applies(c) {
+		if o.needs&needReader == 0 || o.applies(c) {
 			o.act(c, "f")
 		}
 	}

@@ -210,6 +210,12 @@ func linkRace(c *probe) {
 		if data, err := provider.ReadFile(c.ctx, c.p, provider.MustPath("d/f")); err == nil {
 			c.expect(string(data) == "inside", `reads give "inside" or an error`, "%q", data)
 		}
+		if r, ok := c.p.(provider.FileIntoReader); ok {
+			p := make([]byte, 64)
+			if n, err := r.ReadFileInto(c.ctx, provider.MustPath("d/f"), p); err == nil {
+				c.expect(string(p[:n]) == "inside", `ReadFileInto gives "inside" or an error`, "%q", p[:n])
+			}
+		}
 		if f, err := c.open("d/f", optRead); err == nil {
 			c.handleHolds(f, "a File on d/f", "inside")
 			f.Close()

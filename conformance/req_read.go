@@ -1,9 +1,11 @@
 package conformance
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"syscall"
 
 	"github.com/workspacefs/workspacefs/provider"
@@ -23,6 +25,9 @@ func readRequirements() []requirement[*probe] {
 		{"READ-FileReader-agrees", "ReadFile gives the content and the errors that Open and ReadAt give.", needFileReader, readFileReader},
 		{"READ-FileReader-limit", "ReadFile of more than max bytes is syscall.EFBIG; of max bytes or fewer, the content; max <= 0 sets no bound.", needFileReader, readFileLimit},
 		{"READ-FileReader-slice-is-the-callers", "The slice that ReadFile returns can be changed without changing the file.", needFileReader, readFileSlice},
+		{"READ-FileIntoReader-agrees", "ReadFileInto gives the content and the errors that ReadFile gives with the room as max, and nothing of a file that does not fit.", needFileIntoReader, readFileInto},
+		{"READ-FileIntoReader-writes-no-more", "ReadFileInto writes nothing behind the bytes it was given.", needFileIntoReader, readIntoBounds},
+		{"READ-FileIntoReader-keeps-nothing", "What is done with the bytes after ReadFileInto changes nothing that is read later.", needFileIntoReader, readIntoKeeps},
 		{"READ-helper-agrees", "provider.ReadFile gives the content, with and without a FileReader.", 0, readHelper},
 	}
 }
@@ -177,15 +182,21 @@ func readSeesWrites(c *probe) {
 	c.holdsContent("f", "NEW")
 }
 
-func readFileReader(c *probe) {
+// buildToRead builds files, and names that no content can be read from, and returns
+// them all.
+func (c *probe) buildToRead() (names []string) {
 	layout := []string{"empty=", "f=abc", "d/f=x", "big=" + pattern(200_003)}
-	names := []string{"empty", "f", "d/f", "big", "d", ".", "missing", "missing/x", "f/x", repeatName(255)}
+	names = []string{"empty", "f", "d/f", "big", "d", ".", "missing", "missing/x", "f/x", repeatName(255)}
 	if c.h.Plant != nil || c.hostDir != "" {
 		layout = append(layout, "l => f", "ld => d", "dangling => nothing")
 		names = append(names, "l", "ld", "ld/f", "dangling")
 	}
 	c.build(layout...)
-	for _, name := range names {
+	return names
+}
+
+func readFileReader(c *probe) {
+	for _, name := range c.buildToRead() {
 		c.calls.clear()
 		slow, slowErr := provider.ReadFile(c.ctx, withoutReader(c.p), provider.MustPath(name))
 		fast, fastErr := c.p.(provider.FileReader).ReadFile(c.ctx, provider.MustPath(name), 0)
@@ -239,6 +250,49 @@ func readFileSlice(c *probe) {
 		content := string(before)
 		clear(before)
 		_ = append(before, "more"...)
+		c.holdsContent(name, content)
+	}
+}
+
+func readFileInto(c *probe) {
+	for _, name := range c.buildToRead() {
+		content, cannot := provider.ReadFile(c.ctx, withoutReader(c.p), provider.MustPath(name))
+		for _, room := range []int{0, 1, 2, 3, 4, 4096, 200_002, 200_003, 200_004} {
+			c.calls.clear()
+			p := make([]byte, room)
+			n, err := c.p.(provider.FileIntoReader).ReadFileInto(c.ctx, provider.MustPath(name), p)
+			call := fmt.Sprintf("ReadFileInto(%q, %d bytes)", shorten(name), room)
+			switch {
+			case cannot != nil:
+				c.expect(sameCondition(err, cannot), call+" fails as Open and ReadAt do: "+describe(cannot), "%s", describe(err))
+			case room < len(content):
+				c.fails(err, call+", fewer than there are", syscall.EFBIG)
+			default:
+				c.ok(err)
+				got := p[:min(max(n, 0), room)]
+				c.expect(n == len(content) && string(got) == string(content), call+" reads "+describeBytes(content), "%d, %s", n, describeBytes(got))
+			}
+		}
+	}
+}
+
+func readIntoBounds(c *probe) {
+	c.build("f=" + pattern(10_000))
+	for _, n := range []int{0, 1, 4095, 4096, 5000, 9999, 10_000} {
+		buf := bytes.Repeat([]byte("~"), 20_000)
+		c.p.(provider.FileIntoReader).ReadFileInto(c.ctx, provider.MustPath("f"), buf[:n])
+		c.expect(strings.Trim(string(buf[n:]), "~") == "", fmt.Sprintf("ReadFileInto(%d bytes) leaves what is behind them", n), "changed")
+	}
+}
+
+func readIntoKeeps(c *probe) {
+	c.build("f=abc", "big="+pattern(100_000))
+	for _, name := range []string{"f", "big"} {
+		p := make([]byte, 100_000)
+		n, err := c.p.(provider.FileIntoReader).ReadFileInto(c.ctx, provider.MustPath(name), p)
+		c.ok(err)
+		content := string(p[:n])
+		clear(p)
 		c.holdsContent(name, content)
 	}
 }

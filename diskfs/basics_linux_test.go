@@ -137,7 +137,7 @@ func TestReadOnly(t *testing.T) {
 			for _, name := range []string{"file", "dir", "missing", "missing/x"} {
 				err := op.do(t.Context(), p, path(name))
 				switch op.name {
-				case "open-read", "open-directory", "read-file", "stat":
+				case "open-read", "open-directory", "read-file", "read-file-into", "stat":
 				default:
 					if err != syscall.EROFS {
 						t.Errorf("%s %s: %v", op.name, name, err)

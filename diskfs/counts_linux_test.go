@@ -70,6 +70,10 @@ var countedOps = []counted{
 		_, err := p.(provider.FileReader).ReadFile(background, deepFile, 0)
 		mustDo(t, err)
 	}},
+	{"ReadFileInto", "openat2 fstat pread64 close", 0, func(t testing.TB, p provider.Provider) {
+		_, err := p.(provider.FileIntoReader).ReadFileInto(background, deepFile, readBuf)
+		mustDo(t, err)
+	}},
 	{"list", "openat2 getdents64 getdents64 close", 6, func(t testing.TB, p provider.Provider) {
 		f, err := p.Open(background, path("d/sub"), provider.OpenOptions{Read: true, Directory: true})
 		mustDo(t, err)

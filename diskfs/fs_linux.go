@@ -38,8 +38,8 @@ type tree struct {
 }
 
 var (
-	_ provider.Provider   = (*FS)(nil)
-	_ provider.FileReader = (*FS)(nil)
+	_ provider.Provider       = (*FS)(nil)
+	_ provider.FileIntoReader = (*FS)(nil)
 )
 
 // Open opens the host directory dir as a provider. dir is trusted: links in it

@@ -40,6 +40,17 @@ func replacing(opts provider.ReplaceOptions) func(context.Context, provider.Prov
 	}
 }
 
+// readInto reads a short file by the FileIntoReader of p, if it has one.
+func readInto(ctx context.Context, p provider.Provider, name provider.Path) ([]byte, error) {
+	r, ok := unwrapped(p).(provider.FileIntoReader)
+	if !ok {
+		return provider.ReadFile(ctx, p, name)
+	}
+	b := make([]byte, 64)
+	n, err := r.ReadFileInto(ctx, name, b)
+	return b[:n], err
+}
+
 // operations is used by every test about where an operation may lead.
 var operations = []operation{
 	{"open-read", opening(provider.OpenOptions{Read: true}), provider.ErrSymlink},
@@ -51,7 +62,11 @@ var operations = []operation{
 	{"open-exclusive", opening(provider.OpenOptions{Write: true, Create: true, Exclusive: true}), fs.ErrExist},
 	{"open-directory", opening(provider.OpenOptions{Read: true, Directory: true}), provider.ErrSymlink},
 	{"read-file", func(ctx context.Context, p provider.Provider, name provider.Path) error {
-		_, err := provider.ReadFile(ctx, p, name)
+		_, err := provider.ReadFile(ctx, unwrapped(p), name)
+		return err
+	}, provider.ErrSymlink},
+	{"read-file-into", func(ctx context.Context, p provider.Provider, name provider.Path) error {
+		_, err := readInto(ctx, p, name)
 		return err
 	}, provider.ErrSymlink},
 	{"stat", func(ctx context.Context, p provider.Provider, name provider.Path) error {

@@ -41,6 +41,14 @@ type opened struct {
 	dir string
 }
 
+// unwrapped returns p with its optional interfaces, which opened hides.
+func unwrapped(p provider.Provider) provider.Provider {
+	if o, ok := p.(opened); ok {
+		return o.Provider
+	}
+	return p
+}
+
 // openDir opens dir and closes it with the test.
 func (m mode) openDir(t testing.TB, dir string, opts diskfs.Options) opened {
 	t.Helper()

@@ -304,7 +304,7 @@ func TestBindMounts(t *testing.T) {
 					t.Errorf("OneFileSystem: %s %s: %v", op.name, name, err)
 				}
 			}
-			if strings.HasPrefix(op.name, "open-") && op.name != "open-exclusive" || op.name == "stat" || op.name == "read-file" {
+			if strings.HasPrefix(op.name, "open-") && op.name != "open-exclusive" || op.name == "stat" || strings.HasPrefix(op.name, "read-") {
 				if err := op.do(ctx, one, path("mnt")); err != syscall.EXDEV && err != syscall.EISDIR {
 					t.Errorf("OneFileSystem: %s of the mount point: %v", op.name, err)
 				}
@@ -353,8 +353,11 @@ func TestKernelFilesystems(t *testing.T) {
 				t.Errorf("%s: Open(%s, Directory): %v %v", m.name, name, f, err)
 			}
 		}
-		if _, err := provider.ReadFile(t.Context(), p, path("proc/version")); !errors.Is(err, provider.ErrIrregular) {
+		if _, err := provider.ReadFile(t.Context(), unwrapped(p), path("proc/version")); !errors.Is(err, provider.ErrIrregular) {
 			t.Errorf("%s: ReadFile: %v", m.name, err)
+		}
+		if _, err := readInto(t.Context(), p, path("proc/version")); !errors.Is(err, provider.ErrIrregular) {
+			t.Errorf("%s: ReadFileInto: %v", m.name, err)
 		}
 		if _, err := p.Stat(t.Context(), path("proc/version")); err != nil {
 			t.Errorf("%s: Stat: %v", m.name, err)

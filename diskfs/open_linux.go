@@ -2,6 +2,7 @@ package diskfs
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"math"
 	"time"
@@ -205,30 +206,75 @@ func (d *FS) ReadFile(ctx context.Context, name provider.Path, limit int64) ([]b
 		return nil, err
 	}
 	defer d.root.done()
-	if !d.traits.atomicRename {
-		d.lock.mu.RLock()
-		defer d.lock.mu.RUnlock()
-	}
-	fd, err := d.openAt(root, name.String(), unix.O_RDONLY|openFlags, 0, d.resolve)
-	if err != nil {
-		return nil, d.explainOpen(root, name, err)
-	}
-	defer closeFD(fd)
 	var st unix.Stat_t
-	kind, err := d.checkObject(fd, &st)
+	fd, exact, err := d.openContent(root, name, &st)
 	if err != nil {
 		return nil, err
 	}
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return nil, unix.EISDIR
-	}
+	defer closeFD(fd)
 	if limit <= 0 || limit > math.MaxInt-1 {
 		limit = math.MaxInt - 1
 	}
 	if st.Size > limit {
 		return nil, unix.EFBIG
 	}
-	return readWhole(ctx, fd, st.Size, limit, kind.exact)
+	return readWhole(ctx, fd, st.Size, limit, exact)
+}
+
+// ReadFileInto reads a whole regular file into p; see [provider.FileIntoReader].
+func (d *FS) ReadFileInto(ctx context.Context, name provider.Path, p []byte) (int, error) {
+	root, err := d.begin(ctx, false, name)
+	if err != nil {
+		return 0, err
+	}
+	defer d.root.done()
+	var st unix.Stat_t
+	fd, exact, err := d.openContent(root, name, &st)
+	if err != nil {
+		return 0, err
+	}
+	defer closeFD(fd)
+	end := int64(-1)
+	if exact {
+		if end = st.Size; end > int64(len(p)) {
+			return 0, unix.EFBIG
+		}
+	}
+	n, err := preadFull(fd, p, 0, end)
+	if err == nil && int64(n) != end { // p is full, and there may be more
+		var m int
+		if m, err = preadFull(fd, make([]byte, 1), int64(n), -1); m > 0 {
+			return 0, unix.EFBIG
+		}
+	}
+	if err != nil && err != io.EOF {
+		return 0, err
+	}
+	return n, nil
+}
+
+// openContent opens the regular file at name to read all of it, and describes it.
+// exact says that its size is the truth. Where a rename shows a moment without the
+// name, this process does not look then; while content is read, which may wait for a
+// network there, no lock is held.
+func (d *FS) openContent(root int, name provider.Path, st *unix.Stat_t) (fd int, exact bool, err error) {
+	if !d.traits.atomicRename {
+		d.lock.mu.RLock()
+		defer d.lock.mu.RUnlock()
+	}
+	fd, err = d.openAt(root, name.String(), unix.O_RDONLY|openFlags, 0, d.resolve)
+	if err != nil {
+		return -1, false, d.explainOpen(root, name, err)
+	}
+	kind, err := d.checkObject(fd, st)
+	if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		err = unix.EISDIR
+	}
+	if err != nil {
+		closeFD(fd)
+		return -1, false, err
+	}
+	return fd, kind.exact, nil
 }
 
 // readWhole reads fd to its end. One read is enough when it brings exactly size

@@ -81,7 +81,11 @@ func seen(b []byte) error {
 
 var attempts = []attempt{
 	{"read-file", func(ctx context.Context, p provider.Provider) error {
-		b, err := provider.ReadFile(ctx, p, path("a/f"))
+		b, err := provider.ReadFile(ctx, unwrapped(p), path("a/f"))
+		return errors.Join(err, seen(b))
+	}},
+	{"read-file-into", func(ctx context.Context, p provider.Provider) error {
+		b, err := readInto(ctx, p, path("a/f"))
 		return errors.Join(err, seen(b))
 	}},
 	{"open-read-deep", func(ctx context.Context, p provider.Provider) error {

@@ -248,3 +248,16 @@ type ContentViewer interface {
 type FileReader interface {
 	ReadFile(ctx context.Context, name Path, max int64) ([]byte, error)
 }
+
+// FileIntoReader is a [FileReader] that can also read a whole file into memory of the
+// caller, for those who read many files.
+//
+// ReadFileInto reads the whole file into p and returns its size. A file of more than
+// len(p) bytes is syscall.EFBIG, noticed before anything is read where the size is
+// known; for an empty file p may be empty. Other errors are those of ReadFile. All of
+// p may be used as scratch space, also when it fails; nothing behind it is, and p is
+// not kept.
+type FileIntoReader interface {
+	FileReader
+	ReadFileInto(ctx context.Context, name Path, p []byte) (n int, err error)
+}

@@ -101,11 +101,17 @@ var _ provider.Provider = (*FS)(nil)
 // withReader is an FS over a provider that has a FileReader.
 type withReader struct{ *FS }
 
+// withInto is an FS over a provider that has a FileIntoReader.
+type withInto struct{ withReader }
+
 // Wrap returns p with faults, and the FS that controls them: the provider has
-// the FileReader that p has. plan may be nil.
+// the FileReader and the FileIntoReader that p has. plan may be nil.
 func Wrap(p provider.Provider, plan Plan) (provider.Provider, *FS) {
 	f := &FS{inner: p, plan: plan, open: map[*file]string{}}
-	if _, ok := p.(provider.FileReader); ok {
+	switch p.(type) {
+	case provider.FileIntoReader:
+		return withInto{withReader{f}}, f
+	case provider.FileReader:
 		return withReader{f}, f
 	}
 	return f, f
@@ -237,4 +243,12 @@ func (f withReader) ReadFile(ctx context.Context, name provider.Path, limit int6
 		return nil, err
 	}
 	return f.inner.(provider.FileReader).ReadFile(ctx, name, limit)
+}
+
+// ReadFileInto implements [provider.FileIntoReader].
+func (f withInto) ReadFileInto(ctx context.Context, name provider.Path, p []byte) (int, error) {
+	if err := f.begin("ReadFileInto", name.String()); err != nil {
+		return 0, err
+	}
+	return f.inner.(provider.FileIntoReader).ReadFileInto(ctx, name, p)
 }

@@ -27,11 +27,17 @@ import (
 
 // TestConformance: without a plan the wrapper changes nothing.
 func TestConformance(t *testing.T) {
-	h := conformance.Harness{New: func(t testing.TB) provider.Provider {
-		p, _ := faults.Wrap(memfs.New(memfs.Options{}), nil)
-		return p
-	}}
-	conformance.Run(t, h)
+	for name, wrapped := range map[string]func(*memfs.FS) provider.Provider{
+		"FileReader":     func(m *memfs.FS) provider.Provider { return m },
+		"FileIntoReader": func(m *memfs.FS) provider.Provider { return into{m} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			conformance.Run(t, conformance.Harness{New: func(t testing.TB) provider.Provider {
+				p, _ := faults.Wrap(wrapped(memfs.New(memfs.Options{})), nil)
+				return p
+			}})
+		})
+	}
 }
 
 // scenario is a use of the face that may fail at any call of its provider.
@@ -260,7 +266,7 @@ func newWorld(t *testing.T, s scenario, optional bool) *world {
 			t.Fatal(err)
 		}
 	}
-	p, ctl := faults.Wrap(mem, nil)
+	p, ctl := faults.Wrap(into{mem}, nil)
 	if !optional {
 		p = plain{ctl}
 	}
@@ -275,6 +281,20 @@ func newWorld(t *testing.T, s scenario, optional bool) *world {
 	w := &world{mem: mem, ctl: ctl}
 	w.face = policyfs.New(namespace.Workspace(p), policyfs.Options{Policy: policy, ResolveParents: true, CreateParents: s.parents, Audit: w.record}).WithContext(limited)
 	return w
+}
+
+// into is memory with a FileIntoReader, which it has no use for itself.
+type into struct{ *memfs.FS }
+
+func (m into) ReadFileInto(ctx context.Context, name provider.Path, p []byte) (int, error) {
+	data, err := m.ReadFile(ctx, name, 0)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(data) > len(p):
+		return 0, syscall.EFBIG
+	}
+	return copy(p, data), nil
 }
 
 func (w *world) record(_ context.Context, e policyfs.Event) {
