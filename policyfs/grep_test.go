@@ -520,24 +520,26 @@ func (f *shiftyFile) ReadAt(b []byte, off int64) (int, error) {
 func TestGrepOfChangingFiles(t *testing.T) {
 	text := strings.Repeat("some needle here\n", 40_000)
 	tr := tree{"a": text, "fails": text, "grows": text, "shrinks": text, "vanishes": text, "z": text}
-	f := policyfs.New(namespace.Workspace(&shifty{Provider: tr.memory(t)}), policyfs.Options{Policy: everything(t)})
-	for _, q := range []policyfs.Query{{Pattern: "needle"}, {Pattern: "n[e]+dle", Before: 1000, After: 1000}} {
-		counts := map[string]int{}
-		var skipped []string
-		q.Skipped = func(name string, err error) { skipped = append(skipped, name+" "+err.Error()) }
-		for m, err := range f.Grep("/", q) {
-			if err != nil {
-				t.Fatal(err)
+	for name, p := range withAndWithoutInto(&shifty{Provider: tr.memory(t)}) {
+		f := policyfs.New(namespace.Workspace(p), policyfs.Options{Policy: everything(t)})
+		for _, q := range []policyfs.Query{{Pattern: "needle"}, {Pattern: "n[e]+dle", Before: 1000, After: 1000}} {
+			counts := map[string]int{}
+			var skipped []string
+			q.Skipped = func(name string, err error) { skipped = append(skipped, name+" "+err.Error()) }
+			for m, err := range f.Grep("/", q) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !m.Context {
+					counts[m.Path.Base()]++
+				}
 			}
-			if !m.Context {
-				counts[m.Path.Base()]++
+			if counts["a"] != 40_000 || counts["z"] != 40_000 || counts["vanishes"] != 0 {
+				t.Errorf("%s: %v", name, counts)
 			}
-		}
-		if counts["a"] != 40_000 || counts["z"] != 40_000 || counts["vanishes"] != 0 {
-			t.Errorf("%v", counts)
-		}
-		if want := "[/workspace/fails input/output error /workspace/vanishes " + syscall.ENOENT.Error() + "]"; fmt.Sprint(skipped) != want {
-			t.Errorf("skipped %v, want %s", skipped, want)
+			if want := "[/workspace/fails input/output error /workspace/vanishes " + syscall.ENOENT.Error() + "]"; fmt.Sprint(skipped) != want {
+				t.Errorf("%s: skipped %v, want %s", name, skipped, want)
+			}
 		}
 	}
 }
@@ -667,7 +669,11 @@ func TestGrepOpensNothingDenied(t *testing.T) {
 		}
 		pol := compile(t, spec)
 		s := newSpy(tr.memory(t))
-		f := policyfs.New(namespace.Workspace(s), policyfs.Options{Policy: pol})
+		var p provider.Provider = s
+		if r.IntN(2) == 0 {
+			p = &intoReading{Provider: s}
+		}
+		f := policyfs.New(namespace.Workspace(p), policyfs.Options{Policy: pol})
 		for _, err := range f.Grep("/", policyfs.Query{Pattern: "text", Ignore: r.IntN(2) == 0, Before: r.IntN(2)}) {
 			if err != nil {
 				t.Fatal(err)
@@ -708,16 +714,18 @@ func (p *turning) Check(r policyfs.Request) policyfs.Decision {
 // TestGrepAuthorizesTheOpen: the decision of the listing is not all there is.
 func TestGrepAuthorizesTheOpen(t *testing.T) {
 	s := newSpy(tree{"d/f": "k", "d/g": "k"}.memory(t))
-	f := policyfs.New(namespace.Workspace(s), policyfs.Options{Policy: new(turning)})
-	var skipped []string
-	got := grepText(t, f, "/", policyfs.Query{Pattern: "k", Skipped: func(name string, err error) {
-		skipped = append(skipped, fmt.Sprint(name, errors.Is(err, fs.ErrPermission)))
-	}})
-	if got != ">g:1:1@0 k" || fmt.Sprint(skipped) != "[/workspace/d/ftrue]" {
-		t.Errorf("%s, skipped %v", got, skipped)
-	}
-	if _, paths := s.take(); paths[provider.MustPath("d/f")] {
-		t.Error("a file was opened that the policy refuses now")
+	for name, p := range withAndWithoutInto(s) {
+		f := policyfs.New(namespace.Workspace(p), policyfs.Options{Policy: new(turning)})
+		var skipped []string
+		got := grepText(t, f, "/", policyfs.Query{Pattern: "k", Skipped: func(name string, err error) {
+			skipped = append(skipped, fmt.Sprint(name, errors.Is(err, fs.ErrPermission)))
+		}})
+		if got != ">g:1:1@0 k" || fmt.Sprint(skipped) != "[/workspace/d/ftrue]" {
+			t.Errorf("%s: %s, skipped %v", name, got, skipped)
+		}
+		if _, paths := s.take(); paths[provider.MustPath("d/f")] {
+			t.Errorf("%s: a file was opened that the policy refuses now", name)
+		}
 	}
 }
 

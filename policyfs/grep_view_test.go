@@ -103,7 +103,7 @@ func viewTree(r *rand.Rand) tree {
 }
 
 // TestGrepInPlaceEqualsGrepOfCopies: what is found does not depend on whether a
-// provider shows its content.
+// provider shows its content, nor on whether it has a FileIntoReader.
 func TestGrepInPlaceEqualsGrepOfCopies(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -113,10 +113,9 @@ func TestGrepInPlaceEqualsGrepOfCopies(t *testing.T) {
 	for range scale(3, 10, 100) {
 		m := viewTree(r).memory(t)
 		content := providerTree(t, m)
-		var sides [2]*viewed
-		for i := range sides {
-			sides[i] = &viewed{Provider: m, t: t, blind: i == 0}
-		}
+		shown := &viewed{Provider: m, t: t}
+		into := &intoReading{Provider: &viewed{Provider: m, t: t, blind: true}}
+		sides := [...]provider.Provider{&viewed{Provider: m, t: t, blind: true}, shown, into}
 		for range 12 {
 			q := policyfs.Query{Pattern: patterns[r.IntN(len(patterns))], IgnoreCase: r.IntN(3) == 0, Literal: r.IntN(4) == 0}
 			if r.IntN(2) == 0 {
@@ -136,7 +135,7 @@ func TestGrepInPlaceEqualsGrepOfCopies(t *testing.T) {
 				skipped []string
 				total   policyfs.Progress
 			}
-			var results [2]result
+			var results [len(sides)]result
 			for i, side := range sides {
 				res := &results[i]
 				q.Skipped = func(name string, reason error) { res.skipped = append(res.skipped, name+": "+reason.Error()) }
@@ -153,18 +152,20 @@ func TestGrepInPlaceEqualsGrepOfCopies(t *testing.T) {
 				}
 			}
 			many = max(many, len(results[1].matches))
-			if !reflect.DeepEqual(results[0], results[1]) {
-				t.Fatalf("%+v: from copies %d matches, skipped %v, %+v; in place %d, %v, %+v", q,
-					len(results[0].matches), results[0].skipped, results[0].total, len(results[1].matches), results[1].skipped, results[1].total)
+			for i, how := range []string{1: "in place", 2: "read at once"} {
+				if !reflect.DeepEqual(results[0], results[i]) {
+					t.Fatalf("%+v: from copies %d matches, skipped %v, %+v; %s %d, %v, %+v", q,
+						len(results[0].matches), results[0].skipped, results[0].total, how, len(results[i].matches), results[i].skipped, results[i].total)
+				}
 			}
 		}
 		if providerTree(t, m) != content {
 			t.Fatal("a search has changed a file")
 		}
-		if sides[1].looked.Load() == 0 {
-			t.Fatal("no file was looked at in place")
+		if shown.looked.Load() == 0 || into.read.Load() == 0 {
+			t.Fatalf("%d files were looked at in place, %d read at once", shown.looked.Load(), into.read.Load())
 		}
-		looked += sides[1].looked.Load()
+		looked += shown.looked.Load()
 	}
 	t.Logf("%d files were looked at, at most %d matches at once", looked, many)
 }

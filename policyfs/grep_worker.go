@@ -159,6 +159,11 @@ func (w *grepWorker) file() (err error) {
 	if d := v.allowed(OpRead, &at); !d.Allow {
 		return &DeniedError{Op: OpRead, Path: w.path, Rule: d.Rule}
 	}
+	if r, ok := at.Provider.(provider.FileIntoReader); ok {
+		if ok, err := w.small(r, at.Rel); ok || err != nil {
+			return err
+		}
+	}
 	f, err := opened(at.Provider.Open(w.r.ctx, at.Rel, provider.OpenOptions{Read: true}))
 	if err != nil {
 		return err
@@ -193,6 +198,28 @@ func (w *grepWorker) file() (err error) {
 		return w.parts(f, info.Size())
 	}
 	return g.run(0, -1)
+}
+
+// small searches a file that fits the buffer, as most do. It leaves larger ones alone.
+func (w *grepWorker) small(r provider.FileIntoReader, name provider.Path) (ok bool, err error) {
+	g := w.search
+	room, limited := g.buf, false
+	if limit := w.r.q.MaxFileBytes; limit > 0 && limit < int64(len(room)) {
+		room, limited = room[:limit], true
+	}
+	n, err := r.ReadFileInto(w.r.ctx, name, room)
+	if errors.Is(err, syscall.EFBIG) && !limited {
+		return false, nil
+	}
+	if err == nil {
+		err = w.r.judge(room[:n])
+	}
+	if err != nil {
+		return false, err
+	}
+	g.begin(nil)
+	g.whole(room[:n])
+	return true, nil
 }
 
 // view searches a file where it lies in memory, if all of it does. Lines may be handed

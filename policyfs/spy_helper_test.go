@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/workspacefs/workspacefs/provider"
@@ -115,6 +117,40 @@ func (s *spy) Chtimes(ctx context.Context, name provider.Path, atime, mtime time
 
 func (s *spy) Features() provider.Features { return s.p.Features() }
 func (s *spy) Close() error                { return s.p.Close() }
+
+// intoReading gives a provider a FileIntoReader, made of its Open.
+type intoReading struct {
+	provider.Provider
+	read atomic.Int64 // files that were read so
+}
+
+func (p *intoReading) ReadFile(ctx context.Context, name provider.Path, limit int64) ([]byte, error) {
+	return provider.ReadFileMax(ctx, p.Provider, name, limit)
+}
+
+func (p *intoReading) ReadFileInto(ctx context.Context, name provider.Path, b []byte) (int, error) {
+	f, err := p.Open(ctx, name, provider.OpenOptions{Read: true})
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	n, err := f.ReadAt(b, 0)
+	if err == nil {
+		if _, err = f.ReadAt(make([]byte, 1), int64(n)); err == nil {
+			return 0, syscall.EFBIG
+		}
+	}
+	if err != io.EOF {
+		return 0, err
+	}
+	p.read.Add(1)
+	return n, nil
+}
+
+// withAndWithoutInto returns p, and p with a FileIntoReader.
+func withAndWithoutInto(p provider.Provider) map[string]provider.Provider {
+	return map[string]provider.Provider{"as it is": p, "with a FileIntoReader": &intoReading{Provider: p}}
+}
 
 // spyFile records what is asked of an open file.
 type spyFile struct {
