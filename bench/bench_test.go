@@ -83,7 +83,7 @@ func TestFixed(t *testing.T) {
 		fixed    time.Duration // of a peer's 100 µs
 		min, max float64       // the goal
 	}{{10 * time.Microsecond, 1, 1}, {80 * time.Microsecond, 1.3, 1.8}} {
-		r := row{ID: "x", What: "work", Goal: 1, Fixed: busy(tc.fixed), FixedIs: "part", FixedLeaves: 0.75,
+		r := row{ID: "x", What: "work", Goal: 1, Fixed: fixed(busy(tc.fixed)), FixedIs: "part", FixedLeaves: 0.75,
 			Prepare: func(string) (side, side, func(), error) {
 				return repeat(busy(100 * time.Microsecond)), repeat(busy(100 * time.Microsecond)), func() {}, nil
 			}}
@@ -95,11 +95,22 @@ func TestFixed(t *testing.T) {
 			t.Errorf("%v of 100 µs: %+v, want a goal of %v to %v", tc.fixed, got, tc.min, tc.max)
 		}
 	}
-	r := row{Fixed: func() error { return io.EOF }, FixedIs: "part", Prepare: func(string) (side, side, func(), error) {
-		return repeat(busy(1)), repeat(busy(1)), func() {}, nil
+	none := row{Goal: 1, Fixed: func(string) (side, func(), error) { return nil, func() {}, nil }, Prepare: func(string) (side, side, func(), error) {
+		return repeat(busy(time.Microsecond)), repeat(busy(time.Microsecond)), func() {}, nil
 	}}
-	if _, err := measure(r, "", 1, time.Microsecond); !errors.Is(err, io.EOF) {
-		t.Errorf("a part that fails: %v", err)
+	if results, err := measure(none, "", 1, time.Microsecond); err != nil || results[0].Goal != 1 || results[0].Fixed != 0 {
+		t.Errorf("no part: %+v, %v", results, err)
+	}
+	for what, part := range map[string]func(string) (side, func(), error){
+		"fails":              fixed(func() error { return io.EOF }),
+		"cannot be prepared": func(string) (side, func(), error) { return nil, nil, io.EOF },
+	} {
+		r := row{Fixed: part, FixedIs: "part", Prepare: func(string) (side, side, func(), error) {
+			return repeat(busy(1)), repeat(busy(1)), func() {}, nil
+		}}
+		if _, err := measure(r, "", 1, time.Microsecond); !errors.Is(err, io.EOF) {
+			t.Errorf("a part that %s: %v", what, err)
+		}
 	}
 }
 

@@ -21,11 +21,11 @@ type row struct {
 	// CPU compares CPU time as well, as a row of its own with the same goal. The
 	// peer is a program then, which this process starts and waits for.
 	CPU bool
-	// Fixed, if not nil, is a part of our operation that no implementation can make
-	// faster, called FixedIs. How much of the peer's time it takes depends on the
+	// Fixed, if not nil, prepares a part of our operation that no implementation can
+	// make faster, called FixedIs; a nil side says that there is none here. How much of the peer's time it takes depends on the
 	// machine; where it leaves less than FixedLeaves of the goal for the rest, the
 	// goal is what it takes and FixedLeaves. It is not for rows with CPU.
-	Fixed       func() error
+	Fixed       func(dir string) (fixed side, release func(), err error)
 	FixedIs     string
 	FixedLeaves float64
 	// Prepare builds both sides. The pair is used by one goroutine and released by
@@ -48,6 +48,11 @@ func repeat(op func() error) side {
 		}
 		return time.Since(start), nil
 	}
+}
+
+// fixed makes what row.Fixed is of one operation that needs nothing.
+func fixed(op func() error) func(string) (side, func(), error) {
+	return func(string) (side, func(), error) { return repeat(op), func() {}, nil }
 }
 
 // repeatAfter makes a side of one operation that needs setup, which is not timed,
@@ -137,7 +142,15 @@ func measure(r row, dir string, rounds int, slice time.Duration) ([]result, erro
 	if _, err := timed(ours, 1+n/10, ownCPU); err != nil {
 		return blank, fmt.Errorf("%s: %w", r.ID, err)
 	}
-	var wall, cpu, cores, fixed series
+	var part side
+	if r.Fixed != nil {
+		var done func()
+		if part, done, err = r.Fixed(dir); err != nil {
+			return blank, fmt.Errorf("%s: %s: %w", r.ID, r.FixedIs, err)
+		}
+		defer done()
+	}
+	var wall, cpu, cores, parts series
 	for round := range rounds {
 		var a, b cost
 		var err1, err2 error
@@ -156,16 +169,16 @@ func measure(r row, dir string, rounds int, slice time.Duration) ([]result, erro
 		if r.Cores > 1 {
 			cores.add(spin(2), spin(1))
 		}
-		if r.Fixed != nil {
-			f, err := timed(repeat(r.Fixed), n, ownCPU)
+		if part != nil {
+			f, err := timed(part, n, ownCPU)
 			if err != nil {
 				return blank, fmt.Errorf("%s: %s: %w", r.ID, r.FixedIs, err)
 			}
-			fixed.add(f.wall, b.wall)
+			parts.add(f.wall, b.wall)
 		}
 	}
-	if r.Fixed != nil && r.Goal > 0 {
-		res.Fixed = quantile(fixed.ratios, 0.5)
+	if part != nil && r.Goal > 0 {
+		res.Fixed = quantile(parts.ratios, 0.5)
 		res.What += fmt.Sprintf(" (%s alone: %.3g)", r.FixedIs, res.Fixed)
 		res.Goal = max(res.Goal, res.Fixed+r.FixedLeaves)
 	}

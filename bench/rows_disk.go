@@ -82,7 +82,7 @@ func rowsDisk() []row {
 		changeRow("A7d", "remove an empty directory, depth 8", "afero.OsFs", 1.6, rmdir, hostPeer),
 		rootRow("A8o", "open + close, depth 8", 0.35, rootOpen, opOpen),
 		rootRow("A8s", "stat, depth 8", 0.35, rootStat, opStat),
-		changeRow("A8m", "mkdir, depth 8", "os.Root", 0.35, mkdir, rootPeer),
+		mkdirRootRow(),
 		changeRow("A8x", "remove a file, depth 8", "os.Root", 0, remove, rootPeer),
 		rootRow("A8r", "open + read 4 KiB + close, depth 8", 0.35, rootRead, opRead),
 		lstatRow("A9", "open + close, depth 8", 0.45, opOpen),
@@ -151,8 +151,19 @@ func readFileRow(id, what string, goal float64, digest bool) row {
 		// The goals of both rows leave it a quarter of the peer's time, which is
 		// less than it takes where system calls are fast.
 		content := make([]byte, 4096)
-		r.Fixed, r.FixedIs, r.FixedLeaves = func() error { sha256.Sum256(content); return nil }, "SHA-256", 0.75
+		r.Fixed, r.FixedIs, r.FixedLeaves = fixed(func() error { sha256.Sum256(content); return nil }), "SHA-256", 0.75
 	}
+	return r
+}
+
+// mkdirRootRow compares with os.Root. Most of our time is that of the three system
+// calls which a contained mkdir takes at the least: the parent is opened beneath the
+// root, the directory made in it, the parent closed. The goal is what the prototype of
+// the design took on its machine: 0.35 of os.Root and 1.53 of package os, where the
+// calls take a third more than package os. That left 0.05 for all else.
+func mkdirRootRow() row {
+	r := changeRow("A8m", "mkdir, depth 8", "os.Root", 0.35, mkdir, rootPeer)
+	r.Fixed, r.FixedIs, r.FixedLeaves = bareMkdir, "the three system calls", 0.05
 	return r
 }
 
