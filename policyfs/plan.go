@@ -15,6 +15,8 @@ type plan struct {
 	root    namespace.Target
 	dirs    []planDir
 	entries int
+	refused *DeniedError // the refusal that counts, of those met so far
+	named   bool         // it names what refused
 }
 
 // planDir is one directory of a plan.
@@ -30,9 +32,9 @@ type planDir struct {
 type planJudge func(at *namespace.Target, dir bool) *DeniedError
 
 // planTree looks at everything below root through the provider, hidden entries
-// too, and lets judge decide each. It holds one descriptor at a time. It fails
-// before anything is changed: with the refusal of the first entry that judge
-// refuses, and when the tree is too large.
+// too, and lets judge decide each; below what judge refuses it does not look. It
+// holds one descriptor at a time. It fails before anything is changed: with a
+// refusal of judge (see refusePlan), and when the tree is too large.
 func (v *view) planTree(root namespace.Target, op Op, judge planJudge) (*plan, error) {
 	p := &plan{root: root, dirs: []planDir{{path: root.Path, rel: root.Rel, parent: -1}}}
 	for i := 0; i < len(p.dirs); i++ {
@@ -42,6 +44,9 @@ func (v *view) planTree(root namespace.Target, op Op, judge planJudge) (*plan, e
 		if err := v.planDir(p, i, op, judge); err != nil {
 			return nil, err
 		}
+	}
+	if p.refused != nil {
+		return nil, p.refused
 	}
 	return p, nil
 }
@@ -69,11 +74,13 @@ func (v *view) planDir(p *plan, i int, op Op, judge planJudge) error {
 		path, err := d.path.Join(e.Name())
 		if err != nil || !at.At(path) {
 			// Nobody can be asked about a name that has no path.
-			return v.protected(op, p.root.Path, d.path, true, "a name that no path can spell")
+			v.refusePlan(p, op, d.path, true, "a name that no path can spell")
+			continue
 		}
 		dir := e.Type()&fs.ModeType == fs.ModeDir
 		if denied := judge(&at, dir); denied != nil {
-			return v.protected(op, p.root.Path, denied.Path, dir, denied.Rule)
+			v.refusePlan(p, op, denied.Path, dir, denied.Rule)
+			continue
 		}
 		if dir {
 			p.dirs = append(p.dirs, planDir{path: at.Path, rel: at.Rel, parent: i})
@@ -85,17 +92,23 @@ func (v *view) planDir(p *plan, i int, op Op, judge planJudge) error {
 	return nil
 }
 
-// protected is the refusal of a tree operation on root because of what lies at
-// path below it: named only if the caller may stat it.
-func (v *view) protected(op Op, root, path namespace.Path, dir bool, rule string) *DeniedError {
+// refusePlan notes that what lies at path refuses a tree operation. It is named only
+// if the caller may stat it. Of several refusals one counts, in whatever order the
+// storage lists: the first path of those that are named, and one without a name only
+// if there is no other, so that what is hidden does not change an answer that is a
+// refusal anyway.
+func (v *view) refusePlan(p *plan, op Op, path namespace.Path, dir bool, rule string) {
 	look := OpRead
 	if dir {
 		look = OpStat
 	}
-	if check(v.pol, Request{look, path}).Allow {
-		return &DeniedError{Op: op, Path: path, Rule: rule}
+	named := check(v.pol, Request{look, path}).Allow
+	switch {
+	case named && (!p.named || path.String() < p.refused.Path.String()):
+		p.refused, p.named = &DeniedError{Op: op, Path: path, Rule: rule}, true
+	case p.refused == nil:
+		p.refused = &DeniedError{Op: op, Path: p.root.Path, Rule: "protected descendant"}
 	}
-	return &DeniedError{Op: op, Path: root, Rule: "protected descendant"}
 }
 
 // remove removes exactly what was planned, leaf first, and stops at the first
