@@ -40,3 +40,18 @@ func listed(entries []fs.DirEntry, err error) ([]fs.DirEntry, error) {
 	}
 	return entries, nil
 }
+
+// eachEntry calls visit with what the directory f lists.
+func eachEntry(f provider.File, limit int, visit func(name string, typ fs.FileMode)) error {
+	if r, ok := f.(provider.EntryReader); ok {
+		return r.ReadEntries(limit, visit)
+	}
+	list, err := listed(f.ReadDir(limit))
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		visit(e.Name(), e.Type())
+	}
+	return nil
+}

@@ -17,6 +17,8 @@ type plan struct {
 	entries int
 	refused *DeniedError // the refusal that counts, of those met so far
 	named   bool         // it names what refused
+	joiner  namespace.Joiner
+	found   []listedEntry // of one directory after the other
 }
 
 // planDir is one directory of a plan.
@@ -60,33 +62,38 @@ func (v *view) planDir(p *plan, i int, op Op, judge planJudge) error {
 		return err
 	}
 	defer f.Close()
-	list, err := listed(f.ReadDir(limit - p.entries + 1))
-	if errors.Is(err, provider.ErrTooMany) || err == nil && len(list) > limit-p.entries {
+	p.found = p.found[:0]
+	err = eachEntry(f, limit-p.entries+1, func(name string, typ fs.FileMode) {
+		p.found = append(p.found, listedEntry{name: name, typ: typ})
+	})
+	if errors.Is(err, provider.ErrTooMany) || err == nil && len(p.found) > limit-p.entries {
 		rule := fmt.Sprintf("the tree holds more than %d entries (MaxWalk)", limit)
 		return &DeniedError{Op: op, Path: p.root.Path, Rule: rule, Cause: provider.ErrTooMany}
 	}
 	if err != nil {
 		return err
 	}
-	p.entries += len(list)
+	p.entries += len(p.found)
 	at := p.root
-	for _, e := range list {
-		path, err := d.path.Join(e.Name())
+	for _, e := range p.found {
+		path, err := p.joiner.Join(d.path, e.name)
 		if err != nil || !at.At(path) {
 			// Nobody can be asked about a name that has no path.
 			v.refusePlan(p, op, d.path, true, "a name that no path can spell")
 			continue
 		}
-		dir := e.Type()&fs.ModeType == fs.ModeDir
+		dir := e.typ&fs.ModeType == fs.ModeDir
 		if denied := judge(&at, dir); denied != nil {
 			v.refusePlan(p, op, denied.Path, dir, denied.Rule)
 			continue
 		}
 		if dir {
+			path, _ = d.path.Join(e.name) // one that keeps nothing else
+			at.At(path)
 			p.dirs = append(p.dirs, planDir{path: at.Path, rel: at.Rel, parent: i})
 			d = &p.dirs[i] // append may have moved it
 		} else {
-			d.files = append(d.files, e.Name())
+			d.files = append(d.files, e.name)
 		}
 	}
 	return nil
