@@ -234,11 +234,12 @@ func (d *FS) ReadFileInto(ctx context.Context, name provider.Path, p []byte) (in
 		return 0, err
 	}
 	defer closeFD(fd)
+	if st.Size > int64(len(p)) {
+		return 0, unix.EFBIG
+	}
 	end := int64(-1)
 	if exact {
-		if end = st.Size; end > int64(len(p)) {
-			return 0, unix.EFBIG
-		}
+		end = st.Size
 	}
 	n, err := preadFull(fd, p, 0, end)
 	if err == nil && int64(n) != end { // p is full, and there may be more
