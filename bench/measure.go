@@ -22,9 +22,10 @@ type row struct {
 	// peer is a program then, which this process starts and waits for.
 	CPU bool
 	// Fixed, if not nil, prepares a part of our operation that no implementation can
-	// make faster, called FixedIs; a nil side says that there is none here. How much of the peer's time it takes depends on the
-	// machine; where it leaves less than FixedLeaves of the goal for the rest, the
-	// goal is what it takes and FixedLeaves. It is not for rows with CPU.
+	// make faster, called FixedIs; a nil side says that there is none here. How much
+	// of the peer's time it takes depends on the machine; where it leaves less than
+	// FixedLeaves of the goal for the rest, the goal is what it takes and FixedLeaves.
+	// It is not for rows with CPU.
 	Fixed       func(dir string) (fixed side, release func(), err error)
 	FixedIs     string
 	FixedLeaves float64
