@@ -12,13 +12,18 @@ import (
 // plan is a tree as it was found: its directories in the order in which they were
 // met, each with the entries it held. It is bounded by Options.MaxWalk.
 type plan struct {
+	op      Op
 	root    namespace.Target
 	dirs    []planDir
 	entries int
-	refused *DeniedError // the refusal that counts, of those met so far
-	named   bool         // it names what refused
-	joiner  namespace.Joiner
-	found   []listedEntry // of one directory after the other
+
+	refused  *DeniedError // the refusal that counts, of those met so far
+	named    bool         // it names what refused
+	failed   error        // the failure that counts, of those met so far
+	failedAt namespace.Path
+
+	joiner namespace.Joiner
+	found  []listedEntry // of one directory after the other
 }
 
 // planDir is one directory of a plan.
@@ -35,26 +40,37 @@ type planJudge func(at *namespace.Target, dir bool) *DeniedError
 
 // planTree looks at everything below root through the provider, hidden entries
 // too, and lets judge decide each; below what judge refuses it does not look. It
-// holds one descriptor at a time. It fails before anything is changed: with a
-// refusal of judge (see refusePlan), and when the tree is too large.
+// holds one descriptor at a time. It fails before anything is changed: at once when
+// the context is done, the root is gone, or the tree is too large; else, once it has
+// seen all, with what judge refused (see refuse), or with what could not be read.
 func (v *view) planTree(root namespace.Target, op Op, judge planJudge) (*plan, error) {
-	p := &plan{root: root, dirs: []planDir{{path: root.Path, rel: root.Rel, parent: -1}}}
+	p := &plan{op: op, root: root, dirs: []planDir{{path: root.Path, rel: root.Rel, parent: -1}}}
 	for i := 0; i < len(p.dirs); i++ {
 		if err := v.fs.context().Err(); err != nil {
 			return nil, err
 		}
-		if err := v.planDir(p, i, op, judge); err != nil {
+		err := v.planDir(p, i, judge)
+		switch at := p.dirs[i].path; {
+		case err == nil:
+		case i == 0, errors.Is(err, provider.ErrTooMany):
 			return nil, err
+		case isNotExist(err): // it has vanished meanwhile
+		case p.failed == nil || at.String() < p.failedAt.String():
+			p.failed, p.failedAt = err, at
 		}
 	}
-	if p.refused != nil {
+	switch {
+	case p.refused != nil:
 		return nil, p.refused
+	case p.failed != nil:
+		return nil, p.failed
 	}
+	p.found, p.joiner = nil, namespace.Joiner{}
 	return p, nil
 }
 
 // planDir reads directory i of the plan and judges what it holds.
-func (v *view) planDir(p *plan, i int, op Op, judge planJudge) error {
+func (v *view) planDir(p *plan, i int, judge planJudge) error {
 	d := &p.dirs[i]
 	limit := v.fs.maxWalk()
 	f, err := opened(p.root.Provider.Open(v.fs.context(), d.rel, provider.OpenOptions{Read: true, Directory: true}))
@@ -68,7 +84,7 @@ func (v *view) planDir(p *plan, i int, op Op, judge planJudge) error {
 	})
 	if errors.Is(err, provider.ErrTooMany) || err == nil && len(p.found) > limit-p.entries {
 		rule := fmt.Sprintf("the tree holds more than %d entries (MaxWalk)", limit)
-		return &DeniedError{Op: op, Path: p.root.Path, Rule: rule, Cause: provider.ErrTooMany}
+		return &DeniedError{Op: p.op, Path: p.root.Path, Rule: rule, Cause: provider.ErrTooMany}
 	}
 	if err != nil {
 		return err
@@ -79,12 +95,18 @@ func (v *view) planDir(p *plan, i int, op Op, judge planJudge) error {
 		path, err := p.joiner.Join(d.path, e.name)
 		if err != nil || !at.At(path) {
 			// Nobody can be asked about a name that has no path.
-			v.refusePlan(p, op, d.path, true, "a name that no path can spell")
+			shown := v.showsRespelled(d.path, e.name, e.IsDir())
+			p.refuse(d.path, "a name that no path can spell", shown && v.names(d.path, true))
 			continue
 		}
 		dir := e.typ&fs.ModeType == fs.ModeDir
+		if e.IsDir() && !dir {
+			p.refuse(path, "a directory that nobody can look into", v.names(path, true))
+			continue
+		}
 		if denied := judge(&at, dir); denied != nil {
-			v.refusePlan(p, op, denied.Path, dir, denied.Rule)
+			named := v.names(path, dir) && (denied.Path == path || v.names(denied.Path, dir))
+			p.refuse(denied.Path, denied.Rule, named)
 			continue
 		}
 		if dir {
@@ -92,29 +114,33 @@ func (v *view) planDir(p *plan, i int, op Op, judge planJudge) error {
 			at.At(path)
 			p.dirs = append(p.dirs, planDir{path: at.Path, rel: at.Rel, parent: i})
 			d = &p.dirs[i] // append may have moved it
-		} else {
+		} else if p.refused == nil {
 			d.files = append(d.files, e.name)
 		}
 	}
 	return nil
 }
 
-// refusePlan notes that what lies at path refuses a tree operation. It is named only
-// if the caller may stat it. Of several refusals one counts, in whatever order the
-// storage lists: the first path of those that are named, and one without a name only
-// if there is no other, so that what is hidden does not change an answer that is a
-// refusal anyway.
-func (v *view) refusePlan(p *plan, op Op, path namespace.Path, dir bool, rule string) {
+// names reports whether a refusal may name what lies at path: whether the caller may
+// stat it, at every path that it has.
+func (v *view) names(path namespace.Path, dir bool) bool {
 	look := OpRead
 	if dir {
 		look = OpStat
 	}
-	named := check(v.pol, Request{look, path}).Allow
+	return v.allowed(look, &namespace.Target{Path: path}).Allow
+}
+
+// refuse notes that what lies at path refuses the operation. Of several refusals one
+// counts, in whatever order the storage lists: the first path of those that may be
+// named, and one without a name only if there is no other, so that what is hidden does
+// not change an answer that is a refusal anyway.
+func (p *plan) refuse(path namespace.Path, rule string, named bool) {
 	switch {
 	case named && (!p.named || path.String() < p.refused.Path.String()):
-		p.refused, p.named = &DeniedError{Op: op, Path: path, Rule: rule}, true
+		p.refused, p.named = &DeniedError{Op: p.op, Path: path, Rule: rule}, true
 	case p.refused == nil:
-		p.refused = &DeniedError{Op: op, Path: p.root.Path, Rule: "protected descendant"}
+		p.refused = &DeniedError{Op: p.op, Path: p.root.Path, Rule: "protected descendant"}
 	}
 }
 

@@ -1,10 +1,11 @@
 package policyfs
 
 import (
-	"io/fs"
 	"strings"
 	"syscall"
 	"unicode/utf8"
+
+	"github.com/workspacefs/workspacefs/namespace"
 )
 
 // Unspellable counts the entries of the directory that no listing shows because
@@ -29,29 +30,35 @@ func (f *File) unspellable() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	count := 0
+	v, count := f.view(), 0
 	for _, e := range raw {
 		name := e.Name()
 		if _, err := f.path.Join(name); err == nil || name == "" {
 			continue
 		}
-		without, with := respell(name, -1), respell(name, utf8.RuneError)
-		if f.showsAs(with, e) && (without == "" || f.showsAs(without, e)) {
+		if v.showsRespelled(f.path, name, e.IsDir()) {
 			count++
 		}
 	}
 	return count, nil
 }
 
-// showsAs reports whether a listing would show e if it had this name.
-func (f *File) showsAs(name string, e fs.DirEntry) bool {
-	v := f.view()
-	c := newCursor(v.pol, f.path)
-	if !c.entry(name, e.IsDir()) {
+// showsRespelled reports whether a listing of dir would show an entry whose name no
+// path can spell, if that name held something else in the place of what cannot be
+// spelled, and nothing.
+func (v *view) showsRespelled(dir namespace.Path, name string, isDir bool) bool {
+	without, with := respell(name, -1), respell(name, utf8.RuneError)
+	return v.showsAs(dir, with, isDir) && (without == "" || v.showsAs(dir, without, isDir))
+}
+
+// showsAs reports whether a listing of dir would show an entry of this name.
+func (v *view) showsAs(dir namespace.Path, name string, isDir bool) bool {
+	c := newCursor(v.pol, dir)
+	if !c.entry(name, isDir) {
 		return false
 	}
-	for _, a := range v.aliasCursors(f.path) {
-		if !a.entry(name, e.IsDir()) {
+	for _, a := range v.aliasCursors(dir) {
+		if !a.entry(name, isDir) {
 			return false
 		}
 	}
