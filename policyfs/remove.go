@@ -60,7 +60,9 @@ func (v *view) removeOne(t *target) error {
 // OpRemove on every descendant, hidden ones too: all are authorized before
 // anything is removed, and exactly what was planned is removed, leaf first. What
 // appears meanwhile makes it fail with syscall.ENOTEMPTY; a failure half-way is a
-// [*PartialError]. A tree of more than Options.MaxWalk entries is refused.
+// [*PartialError]. A tree of more than Options.MaxWalk entries is refused. Of several
+// refusals below name the first by path is reported that the caller may know of, and
+// a "protected descendant" of name when it may know of none.
 func (f *FS) RemoveAll(name string) error {
 	return pathErr("removeall", name, f.removeAll(name))
 }
