@@ -9,15 +9,22 @@ import (
 	"github.com/workspacefs/workspacefs/provider"
 )
 
-// TestReadAtSeesTheEndOfNow: the size a file had when it was opened saves a read;
-// it does not decide where the file ends.
-func TestReadAtSeesTheEndOfNow(t *testing.T) {
-	dir := t.TempDir()
+// openTemp opens a temporary directory for the time of the test.
+func openTemp(t *testing.T) (d *FS, dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	d, err := Open(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	t.Cleanup(func() { d.Close() })
+	return d, dir
+}
+
+// TestReadAtSeesTheEndOfNow: the size a file had when it was opened saves a read;
+// it does not decide where the file ends.
+func TestReadAtSeesTheEndOfNow(t *testing.T) {
+	d, dir := openTemp(t)
 	host := filepath.Join(dir, "f")
 	for _, now := range []string{"12345", "12345678", "123", ""} {
 		if err := os.WriteFile(host, []byte("12345"), 0o644); err != nil {

@@ -121,17 +121,12 @@ func TestChunkInfo(t *testing.T) {
 // for each; what the last listing did not have is looked for all the same.
 func TestListedNamesAreNoAliases(t *testing.T) {
 	const n = 3000
-	dir := t.TempDir()
+	d, dir := openTemp(t)
 	for i := range n {
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("name~%d", i)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	d, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
 	f, err := d.Open(t.Context(), provider.Path{}, provider.OpenOptions{Read: true, Directory: true})
 	if err != nil {
 		t.Fatal(err)

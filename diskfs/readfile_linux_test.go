@@ -14,12 +14,7 @@ import (
 // TestReadFileInto: what fits is read whole, exactly as much as there is room for
 // too, and nothing of what does not; also where sizes are no truth.
 func TestReadFileInto(t *testing.T) {
-	dir := t.TempDir()
-	d, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d, dir := openTemp(t)
 	for _, exact := range []bool{true, false} {
 		d.devs.p.Store(&[]storage{{dev: d.dev, exact: exact}})
 		for _, size := range []int{0, 1, 4095, 4096, 4097, 70_000} {
@@ -59,12 +54,7 @@ func (c askedContext) Err() error {
 // TestNoLockWhileContentIsRead: where a rename takes the lock, a read that waits for a
 // network must not hold it.
 func TestNoLockWhileContentIsRead(t *testing.T) {
-	dir := t.TempDir()
-	d, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d, dir := openTemp(t)
 	d.traits.atomicRename = false
 	d.devs.p.Store(&[]storage{{dev: d.dev, exact: false}}) // so that one read is not enough
 	if err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 100_000), 0o644); err != nil {
