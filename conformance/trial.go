@@ -219,13 +219,13 @@ func (tr *trial) cleanup(f func()) {
 
 func (tr *trial) runCleanups() {
 	tr.mu.Lock()
-	todo := tr.cleanups
+	cleanups := tr.cleanups
 	tr.cleanups = nil
 	tr.mu.Unlock()
-	for i := len(todo) - 1; i >= 0; i-- {
+	for i := len(cleanups) - 1; i >= 0; i-- {
 		func() {
 			defer tr.catch()
-			todo[i]()
+			cleanups[i]()
 		}()
 	}
 }

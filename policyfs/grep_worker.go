@@ -262,7 +262,7 @@ func (w *grepWorker) parts(f provider.File, size int64) error {
 	// any number, that of a hole for instance.
 	count := int(min((size-1)/partSize+1, math.MaxInt32))
 	ahead := w.r.workers + 1
-	todo := make(chan *filePart, ahead)
+	queue := make(chan *filePart, ahead)
 	var (
 		wg    sync.WaitGroup
 		over  atomic.Bool
@@ -272,7 +272,7 @@ func (w *grepWorker) parts(f provider.File, size int64) error {
 	search := func(g *fileSearch) {
 		stand := w.r.newWorker(g)
 		stand.path, stand.name = w.path, w.name
-		for p := range todo {
+		for p := range queue {
 			if over.Load() {
 				close(p.out)
 			} else {
@@ -284,7 +284,7 @@ func (w *grepWorker) parts(f provider.File, size int64) error {
 	defer func() {
 		// Nobody may be at the file when it is closed.
 		over.Store(true)
-		close(todo)
+		close(queue)
 		for _, p := range open {
 			for range p.out {
 			}
@@ -297,7 +297,7 @@ func (w *grepWorker) parts(f provider.File, size int64) error {
 		for ; offered < min(count, i+ahead); offered++ {
 			p := newPart(offered, count)
 			open = append(open, p)
-			todo <- p // never blocks: it holds no more than open does
+			queue <- p // never blocks: it holds no more than open does
 		}
 		if hands < min(w.r.workers, count)-1 {
 			select {
