@@ -27,7 +27,7 @@
 // And a tool resolves each name that it is given against it:
 //
 //	func read(ctx context.Context, ns *namespace.Namespace, session namespace.Path, name string) (string, error) {
-//		target, err := ns.Resolve(session, name) // "x.go", "/workspace/app/src/x.go", "/mnt/notes/todo"
+//		target, err := ns.Resolve(session, name) // "x.go", "/workspace/app/src/x.go", "/mnt/notes/plan"
 //		if err != nil {
 //			return "", fmt.Errorf("read %s: %w", namespace.Quote(name), err)
 //		}
